@@ -13,7 +13,6 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -283,11 +282,8 @@ func TestSolidQueue420AnEdit(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		stop := f.start(one(0, skein.Interval(hour), "x"))
 		f.sleepUntil(hour + time.Minute)
-		spec, err := core.CronSpec("*/30 * * * *", "UTC")
-		if err != nil {
-			t.Fatal(err)
-		}
-		edit := inspect.ScheduleEdit{Spec: &spec}
+		cron, zone := "*/30 * * * *", "UTC"
+		edit := inspect.ScheduleEdit{Cron: &cron, Zone: &zone}
 		if n, err := f.looks.EditSchedules(f.Context(), "reports", inspect.ScheduleSelection{Name: "nightly"}, edit); n != 1 || err != nil {
 			t.Fatalf("edit: %d, %v", n, err)
 		}

@@ -545,7 +545,8 @@ func TestAHungDeclarationIsRepeated(t *testing.T) {
 func TestAReplyWithoutAnswersEndsADeclaration(t *testing.T) {
 	q := reports(skein.QueueOptions[string]{})
 	for want, reply := range map[string]any{
-		"handled no change":      ports.ChangeSchedulesReply{},
+		"0 results for 1 change": ports.ChangeSchedulesReply{},
+		"2 results for 1 change": ports.ChangeSchedulesReply{Results: make([]ports.ScheduleResult, 2)},
 		"shards of queue":        ports.SchedulesPage{Unreached: []core.Shard{{Queue: "reports"}}},
 		"declare them from one ": ports.ChangeSchedulesReply{Results: []ports.ScheduleResult{ports.ScheduleRefused}},
 	} {

@@ -403,8 +403,8 @@ func (c *Client) changeShard(
 		}
 		reply, err = calendar.ChangeSchedules(ctx, r)
 	}
-	if err == nil && len(reply.Results) == 0 {
-		err = errors.New("the store handled no change of a schedule")
+	if err == nil {
+		err = reply.Check(&r)
 	}
 	return reply, err
 }

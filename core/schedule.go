@@ -172,9 +172,12 @@ type Schedule struct {
 	Earlier []EarlierSpec `json:"earlier,omitempty"`
 	// Next is the time of the next tick, before its jitter. It is MaxInstant if there is none.
 	Next Instant `json:"next"`
-	// Paused keeps the schedule from firing. Note is the reason that its operator gave.
-	Paused bool   `json:"paused,omitzero"`
-	Note   string `json:"note,omitzero"`
+	// Paused keeps the schedule from firing. Note is the reason that its operator gave. PausedBy is
+	// who paused the schedule, or who gave another Note later, and PausedAt is when it was paused.
+	Paused   bool    `json:"paused,omitzero"`
+	Note     string  `json:"note,omitzero"`
+	PausedBy string  `json:"paused_by,omitzero"`
+	PausedAt Instant `json:"paused_at,omitzero"`
 
 	// Set is the name of the declared set that the schedule belongs to, and Version the version of
 	// that set. Set is empty for a schedule that belongs to no set.
@@ -195,6 +198,9 @@ type Schedule struct {
 	Skipped int64 `json:"skipped,omitzero"`
 	// Recent are the last ticks, at most MaxRecentTicks, oldest first.
 	Recent []Tick `json:"recent,omitempty"`
+	// Backfill is the last backfill of the schedule, or nil if there was none. The counts and Recent
+	// don't have its ticks.
+	Backfill *Backfill `json:"backfill,omitempty"`
 	// Broken is why a server could not read the spec. It is empty if the last one could. RetryAt is
 	// when a server tries again.
 	Broken  string  `json:"broken,omitzero"`
@@ -228,6 +234,19 @@ type Tick struct {
 	Outcome TickOutcome `json:"outcome"`
 	// Late is the time from the tick, with its jitter, to its outcome.
 	Late time.Duration `json:"late_ns,omitzero"`
+}
+
+// Backfill is a push of the past ticks of a schedule by an operator.
+type Backfill struct {
+	// From is the begin of the range of the ticks, and To is its end, exclusive.
+	From Instant `json:"from"`
+	To   Instant `json:"to"`
+	// Ticks is the number of ticks that were pushed. A backfill that has failed has pushed only the
+	// first ones of the range.
+	Ticks int `json:"ticks"`
+	// By is the operator, and At is when the backfill began.
+	By string  `json:"by,omitzero"`
+	At Instant `json:"at"`
 }
 
 // Validate returns the error of [ScheduleKey.Validate], that of [Recurrence.Validate] except for
@@ -330,6 +349,22 @@ func nextOr(spec Spec, after Instant) Instant {
 	return MaxInstant
 }
 
+// Pause returns the schedule paused by somebody, with a note. A schedule that is paused keeps its
+// PausedAt.
+func (s Schedule) Pause(by, note string, now Instant) Schedule {
+	if !s.Paused {
+		s.PausedAt = now
+	}
+	s.Paused, s.PausedBy, s.Note = true, by, note
+	return s
+}
+
+// Resume returns the schedule without its pause.
+func (s Schedule) Resume() Schedule {
+	s.Paused, s.PausedBy, s.PausedAt, s.Note = false, "", 0, ""
+	return s
+}
+
 // Changed returns the schedule as a change by somebody: with a new Revision, which no earlier state
 // of the schedule had.
 func (s Schedule) Changed(by string, now Instant) Schedule {
@@ -374,7 +409,10 @@ func (d *Declaration) Apply(current Schedule, spec Spec, by string, now Instant)
 
 	next = current
 	if !exists {
-		next.ScheduleKey, next.Paused = d.ScheduleKey, d.Paused
+		next.ScheduleKey = d.ScheduleKey
+		if d.Paused {
+			next = next.Pause(by, "", now)
+		}
 	}
 	next = next.Recurring(&d.Recurrence, spec, now)
 	next.Set, next.Version, next.Edited = d.Set, d.Version, false

@@ -302,7 +302,7 @@ func TestDeclarations(t *testing.T) {
 		Paused:      true, Set: "billing", Version: 2,
 	}
 	first, changed := d.Apply(core.Schedule{}, spec, "worker", 5)
-	if !changed || !first.Paused || first.Next != minute || first.Revision != 5 || first.By != "worker" {
+	if !changed || !first.Paused || first.PausedBy != "worker" || first.PausedAt != 5 || first.Next != minute || first.Revision != 5 || first.By != "worker" {
 		t.Fatalf("a new schedule: changed %v, %+v", changed, first)
 	}
 

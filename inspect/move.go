@@ -62,8 +62,9 @@ type Target struct {
 //
 // [AllJobs] moves all queued jobs that match, in order of their time, or of their ids with a Prefix.
 // Dead letters stay; [Inspector.MoveMorgue] moves them. A move of all jobs, without match, Prefix
-// and Before, then moves all schedules of the queue too, also those of ids without a job. Any other
-// one leaves the schedules, since their ids may have other jobs.
+// and Before, then moves all schedules of the queue too, also those of ids without a job. Limit and
+// Stop count each schedule. Any other move leaves the schedules, since their ids may have other
+// jobs.
 //
 // Result.Handled counts jobs, dead letters and schedules. An entry that another operator or a
 // server has taken meanwhile is not counted.
@@ -111,19 +112,21 @@ func (i *Inspector) moveAll(
 	if err != nil {
 		return a.end(err)
 	}
-	r, err = visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: jobs.match})
-	if err != nil || r.Checkpoint != "" || jobs.match != nil || a.run.At.Part {
-		return r, err
+	if !a.run.At.Schedules {
+		r, err = visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: jobs.match})
+		if err != nil || r.Checkpoint != "" || jobs.match != nil || a.run.At.Part {
+			return r, err
+		}
 	}
 
-	moved := 0
 	if jobs.options.DryRun {
-		moved, err = i.countSchedules(ctx, from)
+		count := 0
+		count, err = i.countSchedules(ctx, from)
+		r.Handled, r.Done, r.Total = r.Handled+count, r.Done+count, r.Total+count
 	} else {
-		moved, err = m.allSchedules(ctx)
+		r, err = m.allSchedules(ctx)
 	}
-	r.Handled, r.Done, r.Total = r.Handled+moved, r.Done+moved, r.Total+moved
-	if err = cmp.Or(err, m.errDifferent()); err != nil {
+	if err != nil {
 		return r, fmt.Errorf("%s: %w", a.verb, err)
 	}
 	return r, nil
@@ -253,9 +256,16 @@ func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.schedules(ctx, shard, id)
+	r := ports.SchedulesRequest{Queue: m.queue, Shards: []int{shard.Index}, ID: id}
+	err = m.schedules(ctx, shard, r, func(_ core.ScheduleKey, moved int) bool {
+		m.Pass(0, moved)
+		return true
+	})
+	if err != nil {
+		return err
+	}
 	m.Pass(1, 0)
-	return err
+	return nil
 }
 
 // jobs moves queued jobs of a shard that were first pushed before an instant.

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,24 +9,78 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// allSchedules moves all schedules of the source, shard by shard.
-func (m *mover) allSchedules(ctx context.Context) (moved int, err error) {
+// allSchedules moves all schedules of the source, shard by shard, after the jobs or from the place
+// of the run's checkpoint on. After Limit, Stop or an error the result has the checkpoint to
+// continue from. A shard that can't be reached is skipped, and the checkpoint stays before the first
+// such shard.
+func (m *mover) allSchedules(ctx context.Context) (Result, error) {
 	shards, err := m.inspector.shards(ctx, m.queue)
-	if err != nil {
-		return 0, err
+	switch {
+	case err != nil:
+		return m.stopped(err)
+	case shards != m.run.At.Shards:
+		return m.stopped(fmt.Errorf("%w: the queue had %d shards and now has %d; start the move again",
+			ErrInvalidCheckpoint, m.run.At.Shards, shards))
 	}
-	for _, shard := range core.Shards(m.queue, shards) {
+
+	at := schedulesPlace{}
+	if was := &m.run.At; was.Schedules {
+		at, m.different = schedulesPlace{was.Shard, core.ScheduleKey{ID: was.ID, Name: was.Name}, was.Different}, was.Different
+	} else if m.run.Ends(0) {
+		return m.markedAt(at, nil)
+	}
+	for index := at.shard; index < shards; index++ {
+		shard, after := core.Shard{Queue: m.queue, Index: index}, core.ScheduleKey{}
+		if len(m.skipped) == 0 {
+			if index > at.shard {
+				at = schedulesPlace{index, core.ScheduleKey{}, m.different}
+			}
+			if after = at.key; m.run.Mark(at.shard, at.key, at.different) != nil {
+				return m.markedAt(at, nil)
+			}
+		}
+
+		ended := false
 		err := m.try(ctx, shard, func() error {
-			n, err := m.schedules(ctx, shard, "")
-			moved += n
-			return err
+			r := ports.SchedulesRequest{Queue: m.queue, Shards: []int{index}, After: after}
+			return m.schedules(ctx, shard, r, func(k core.ScheduleKey, moved int) (more bool) {
+				m.Total, m.Met = m.Total+moved, m.Met+moved
+				m.Pass(moved, moved)
+				if len(m.skipped) == 0 {
+					at.key, at.different = k, m.different
+				}
+				ended = m.run.Ends(moved)
+				return !ended
+			})
 		})
-		if err != nil {
-			return moved, fmt.Errorf("shard %v: %w", shard, err)
+		if err != nil || ended {
+			return m.markedAt(at, err)
 		}
 	}
-	return moved, partial(m.skipped)
+	if err := partial(m.skipped); err != nil {
+		return m.markedAt(at, err)
+	}
+
+	r, _ := m.end(nil)
+	return r, m.errDifferent()
 }
+
+// schedulesPlace is a place in the schedules of a queue: the shard, the last schedule before the
+// place, and the number of schedules before it that stay.
+type schedulesPlace struct {
+	shard     int
+	key       core.ScheduleKey
+	different int
+}
+
+// markedAt returns the result of a move that has not finished, with the checkpoint of a place.
+func (m *mover) markedAt(at schedulesPlace, err error) (Result, error) {
+	err = cmp.Or(err, m.run.Mark(at.shard, at.key, at.different))
+	return m.stopped(err)
+}
+
+// stopped returns the result of a move that has not finished.
+func (m *mover) stopped(err error) (Result, error) { return m.result(Checkpoint(m.run.Last)), err }
 
 // countSchedules returns the number of schedules of a queue.
 func (i *Inspector) countSchedules(ctx context.Context, queue string) (count int, err error) {
@@ -40,31 +95,36 @@ func (i *Inspector) countSchedules(ctx context.Context, queue string) (count int
 	}
 }
 
-// schedules moves the schedules of a shard of the source: those of an id, or all of them. Those
-// that the target has by the same key, and that differ, stay in both.
-func (m *mover) schedules(ctx context.Context, shard core.Shard, id string) (moved int, err error) {
-	r := ports.SchedulesRequest{Queue: m.queue, Shards: []int{shard.Index}, ID: id}
+// schedules moves the schedules of a shard of the source that a request selects, in their order,
+// until more returns false. more is called for each, with the number of schedules that were moved, 0
+// or 1. Those that the target has by the same key, and that differ, stay in both.
+func (m *mover) schedules(
+	ctx context.Context, shard core.Shard, r ports.SchedulesRequest, more func(k core.ScheduleKey, moved int) bool,
+) error {
 	for {
 		page, err := persist(ctx, m.inspector, func(s Store) (ports.SchedulesPage, error) { return s.Schedules(ctx, r) })
 		if err == nil {
 			err = partial(page.Unreached)
 		}
 		if err != nil {
-			return moved, err
+			return err
 		}
 
 		for at := range page.Schedules {
 			done, err := m.schedule(ctx, shard, page.Schedules[at])
 			if err != nil {
-				return moved, err
+				return err
 			}
+			moved := 0
 			if done {
-				m.Pass(0, 1)
-				moved++
+				moved = 1
+			}
+			if !more(page.Schedules[at].ScheduleKey, moved) {
+				return nil
 			}
 		}
 		if r.After = page.Next; r.After == (core.ScheduleKey{}) {
-			return moved, nil
+			return nil
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package inspect_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // schedulesIn returns the schedules of a queue, as a line for each.
@@ -296,5 +299,152 @@ func TestAScheduleThatTheTargetRefusesStays(t *testing.T) {
 	}
 	if len(schedulesIn(t, s.store, "points")) != 1 || len(schedulesIn(t, s.store, "moved")) > 0 {
 		t.Error("it is moved")
+	}
+}
+
+// A move of all jobs that ends within the schedules continues behind the last one, also behind
+// those that stay.
+func TestAMoveContinuesWithinTheSchedules(t *testing.T) {
+	for name, limits := range map[string]func() inspect.BulkOptions{
+		"by a limit": func() inspect.BulkOptions { return inspect.BulkOptions{Limit: 15} },
+		"by stop": func() inspect.BulkOptions {
+			return inspect.BulkOptions{Stop: func(done int) bool { return done >= 20 }}
+		},
+	} {
+		s := newFixture(t)
+		s.target(core.MergeRule{})
+		ids := numbered("order", 90)
+		for at, id := range ids {
+			s.hourly(id, "nightly")
+			if at%30 == 0 {
+				s.schedule("moved", id, "nightly", "cron 45 * * * * UTC")
+			}
+		}
+		s.pushAll(ids[:30]...)
+		s.advance(time.Second)
+		s.pausedSource()
+
+		var r inspect.Result
+		var err error
+		calls, handled := 0, 0
+		for ; err == nil && (calls == 0 || r.Checkpoint != ""); calls++ {
+			o := limits()
+			o.Continue = r.Checkpoint
+			r, err = s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, o))
+			if n := r.Handled - handled; n > 30 || o.Limit > 0 && n > o.Limit {
+				t.Errorf("%s: call %d has moved %d", name, calls, n)
+			}
+			handled = r.Handled
+		}
+		if !errors.Is(err, inspect.ErrScheduleExists) || !strings.Contains(err.Error(), "3 stay in both queues") {
+			t.Errorf("%s: %v, want ErrScheduleExists with 3 schedules", name, err)
+		}
+		if r.Handled != 30+87 || r.Done != r.Handled || r.Total != r.Handled || r.Gone != 0 || r.Checkpoint != "" || calls < 5 {
+			t.Errorf("%s: %+v after %d calls", name, r, calls)
+		}
+		if there, left := schedulesIn(t, s.store, "moved"), schedulesIn(t, s.store, "orders"); len(there) != 90 || len(left) != 3 {
+			t.Errorf("%s: %d are in the target and %d in the source", name, len(there), len(left))
+		}
+	}
+}
+
+// A call that fails within the schedules returns the checkpoint to continue from.
+func TestAMoveThatFailsWithinTheSchedulesContinues(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	for _, id := range numbered("order", 30) {
+		s.hourly(id, "nightly")
+	}
+	s.pausedSource()
+	h, changes, fails := s.intercept(), 0, errors.New("connection refused")
+	h.before = func(method string) error {
+		if method == "ChangeSchedules" {
+			if changes++; changes > 2*17 { // a schedule takes two changes
+				return fails
+			}
+		}
+		return nil
+	}
+	r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
+	if !errors.Is(err, fails) || r.Handled != 17 || r.Done != 17 || r.Checkpoint == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	h.before = nil
+	r, err = s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint}))
+	if err != nil || r.Handled != 30 || r.Earlier != 17 || r.Checkpoint != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+
+	if _, err := s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{Continue: r.Checkpoint + "x"})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+		t.Errorf("a text that is no checkpoint: %v", err)
+	}
+}
+
+// A shard that can't be reached is skipped, and the move continues with it.
+func TestAMoveContinuesWithASkippedShard(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	ids := numbered("order", 30)
+	for _, id := range ids {
+		s.hourly(id, "nightly")
+	}
+	s.pausedSource()
+	store := &losingStore{ShardStore: s.store}
+	from := inspect.New(storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if r, ok := call.Request.(*ports.ChangeSchedulesRequest); ok && r.Shard == unreachedShard {
+			store.lost = true
+			return errors.New("connection refused")
+		}
+		return next(ctx)
+	}), inspect.Options{})
+	to := inspect.Target{Queue: "moved", Inspector: s.Inspector}
+	r, err := from.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{}))
+	isPartial(t, err)
+	if left := len(schedulesIn(t, s.store, "orders")); r.Checkpoint == "" || r.Handled != len(reachable(ids)) || left != len(ids)-r.Handled {
+		t.Fatalf("%+v, %d are left, want %d", r, left, len(ids)-len(reachable(ids)))
+	}
+	for calls := 0; err != nil || r.Checkpoint != ""; calls++ {
+		if r, err = s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); err != nil || calls > 3 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	if n := len(schedulesIn(t, s.store, "moved")); n != 30 || r.Handled != 30 {
+		t.Errorf("%d schedules are moved, %+v", n, r)
+	}
+}
+
+// losingStore is a store whose shard 1 is missing in the sizes once it is lost.
+type losingStore struct {
+	ports.ShardStore
+	lost bool
+}
+
+func (l *losingStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	if l.lost {
+		return (&partialStats{l.ShardStore}).Stats(ctx, r)
+	}
+	return l.ShardStore.Stats(ctx, r)
+}
+
+// A checkpoint within the schedules is refused if the queue has another shard count by then.
+func TestAMoveOfSchedulesDoesNotContinueAfterAnotherLayout(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	s.hourly("a", "nightly")
+	s.hourly("b", "nightly")
+	s.pausedSource()
+	r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Limit: 1}))
+	if err != nil || r.Handled != 1 || r.Checkpoint == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := s.RemoveSchedules(t.Context(), "orders", ofName("nightly")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Forget(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	s.declare("orders", 64)
+	if _, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+		t.Errorf("%v, want ErrInvalidCheckpoint", err)
 	}
 }

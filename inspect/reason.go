@@ -19,7 +19,7 @@ const (
 	// Unreadable is an id whose record the store can't read. The record does not run, and will be
 	// set aside.
 	Unreadable
-	// OnlyDead is an id that is only in the morgue.
+	// OnlyDead is an id that has a dead letter, perhaps schedules, and no job.
 	OnlyDead
 	// RunsNow is a job whose handler runs.
 	RunsNow
@@ -95,7 +95,7 @@ type facts struct {
 	// Queued, Claimed and Dead are true if the id has a queued job, a claimed job and a dead
 	// letter.
 	Queued, Claimed, Dead bool
-	// Scheduled is true if the id has a schedule. It is looked up only if the id has nothing else.
+	// Scheduled is true if the id has a schedule. It is looked up only if the id has no job.
 	Scheduled bool
 	// Damaged is true if the store has a record of the id that it can't read.
 	Damaged bool

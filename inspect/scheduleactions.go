@@ -2,8 +2,8 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -23,25 +23,29 @@ func (i *Inspector) PauseSchedules(ctx context.Context, queue string, sel Schedu
 		return 0, fmt.Errorf("pause schedule: %w: the note %.40q; give at most %d bytes of UTF-8 without NUL",
 			ErrInvalidOptions, note, core.MaxScheduleNoteBytes)
 	}
-	return i.onSchedules(ctx, "pause schedule", queue, sel, func(s *core.Schedule, _ *scheduleAct) (bool, error) {
+	what := ""
+	if note != "" {
+		what = fmt.Sprintf("note %q", note) // quoted, so that the audit can be shown without ids that it names
+	}
+	return i.onSchedules(ctx, "pause schedule", queue, sel, what, func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		changed := !s.Paused || s.Note != note
-		s.Paused, s.Note = true, note
+		*s = s.Pause(a.by, note, a.now)
 		return changed, nil
 	})
 }
 
 // ResumeSchedules ends a pause. What became due meanwhile is up to the Catchup of each schedule.
 func (i *Inspector) ResumeSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "resume schedule", queue, sel, func(s *core.Schedule, _ *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "resume schedule", queue, sel, "", func(s *core.Schedule, _ *scheduleAct) (bool, error) {
 		changed := s.Paused
-		s.Paused, s.Note = false, ""
+		*s = s.Resume()
 		return changed, nil
 	})
 }
 
 // RemoveSchedules removes the selected schedules. What they have pushed stays.
 func (i *Inspector) RemoveSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "remove schedule", queue, sel, func(_ *core.Schedule, a *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "remove schedule", queue, sel, "", func(_ *core.Schedule, a *scheduleAct) (bool, error) {
 		a.remove = true
 		return true, nil
 	})
@@ -50,38 +54,30 @@ func (i *Inspector) RemoveSchedules(ctx context.Context, queue string, sel Sched
 // RunSchedules pushes the payload of each selected schedule once, now, also if the schedule or the
 // queue is paused. The next tick stays as it is. A repeated call pushes again.
 func (i *Inspector) RunSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "run schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "run schedule", queue, sel, "", func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		f := s.RunNow(a.by, a.now)
 		*s, a.entries = f.After, f.Entries
 		return true, nil
 	})
 }
 
-// ScheduleEdit is a change of schedules by an operator. Fields that are nil stay as they are.
-type ScheduleEdit struct {
-	// Spec is the text of another spec, as [core.CronSpec] or [core.IntervalSpec] returns it.
-	Spec *string
-	// Payload is another payload.
-	Payload *[]byte
-	Jitter  *time.Duration
-	Catchup *core.Catchup
-	Skip    *bool
-}
-
 // EditSchedules changes the selected schedules. A tick that is due stays due. A program that
 // declares the schedules in the same version of their set leaves the change as it is. One that
 // raises the version, or calls Queue.Schedule, overwrites it.
 //
-// It returns [ErrInvalidSchedule], or another error of package core, for a change that a schedule
-// can't have, and [ErrInvalidOptions] for an edit without a field.
+// It returns the error of [ScheduleEdit.Validate], and [ErrInvalidSchedule], or another error of
+// package core, for a change that one of the schedules can't have, such as another zone for an
+// interval.
 func (i *Inspector) EditSchedules(ctx context.Context, queue string, sel ScheduleSelection, edit ScheduleEdit) (changed int, err error) {
-	if edit == (ScheduleEdit{}) {
-		return 0, fmt.Errorf("edit schedule: %w: the edit changes nothing; set a field of it", ErrInvalidOptions)
+	if err := edit.Validate(); err != nil {
+		return 0, fmt.Errorf("edit schedule: %w", err)
 	}
 	var parsed specs.Specs
-	return i.onSchedules(ctx, "edit schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "edit schedule", queue, sel, edit.String(), func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		r := s.Recurrence
-		edit.apply(&r)
+		if err := edit.apply(&r); err != nil {
+			return false, err
+		}
 		if r.Equal(&s.Recurrence) {
 			return false, nil
 		}
@@ -102,33 +98,14 @@ func (i *Inspector) EditSchedules(ctx context.Context, queue string, sel Schedul
 	})
 }
 
-// apply changes a recurrence.
-func (e *ScheduleEdit) apply(r *core.Recurrence) {
-	if e.Spec != nil {
-		r.Spec = *e.Spec
-	}
-	if e.Payload != nil {
-		r.Data = *e.Payload
-	}
-	if e.Jitter != nil {
-		r.Jitter = *e.Jitter
-	}
-	if e.Catchup != nil {
-		r.Catchup = *e.Catchup
-	}
-	if e.Skip != nil {
-		r.Skip = *e.Skip
-	}
-}
-
 // MaxBackfill is the maximum number of ticks of one Backfill.
 const MaxBackfill = core.MaxCatchup
 
 // Backfill pushes the payload of a schedule for each tick from one time on and before another, in
-// order, as if those ticks were due now. It changes neither the next tick nor the counts. It
-// returns the ticks that it has pushed; with dryRun, those that it would push. In a queue that does
-// not merge by every, the payloads of all ticks become one. In any queue a tick that is pushed
-// again while its payload is queued is one payload.
+// order, as if those ticks were due now. It changes neither the next tick nor the counts, and the
+// schedule has it as its Backfill. It returns the ticks that it has pushed; with dryRun, those that
+// it would push. In a queue that does not merge by every, the payloads of all ticks become one. In
+// any queue a tick that is pushed again while its payload is queued is one payload.
 //
 // It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without ticks, one with more
 // than [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the
@@ -145,6 +122,7 @@ func (i *Inspector) Backfill(ctx context.Context, queue, id, name string, from, 
 	if err := b.find(from, to); err != nil {
 		return nil, fmt.Errorf("backfill: %w", err)
 	}
+	b.record = core.Backfill{From: core.InstantOf(from), To: core.InstantOf(to), By: actorOf(ctx), At: b.schedule.now}
 	if dryRun {
 		return b.ticks, nil
 	}
@@ -167,6 +145,7 @@ type backfill struct {
 	schedule  Schedule
 	ticks     []time.Time
 	entries   []core.Entry
+	record    core.Backfill
 }
 
 // find finds the ticks from one time on and before another.
@@ -203,6 +182,10 @@ func (b *backfill) push(ctx context.Context) (pushed int, err error) {
 	for refused := 0; pushed < len(b.entries); {
 		next := b.schedule.Changed(b.schedule.By, b.schedule.ChangedAt)
 		part := b.entries[pushed:min(len(b.entries), pushed+core.MaxFiringEntries)]
+		record := b.record
+		record.Ticks = pushed + len(part)
+		next.Backfill = &record
+
 		reply, err := b.inspector.changeSchedules(ctx, &b.queue, b.schedule.Shard, []ports.ScheduleChange{
 			{ScheduleKey: b.schedule.ScheduleKey, Revision: b.schedule.Revision, Schedule: &next, Entries: part},
 		})
@@ -254,9 +237,10 @@ type scheduleChange func(*core.Schedule, *scheduleAct) (bool, error)
 // example by a tick.
 const scheduleTries = 10
 
-// onSchedules changes the selected schedules.
+// onSchedules changes the selected schedules. what describes the change for the audit, if the verb
+// does not.
 func (i *Inspector) onSchedules(
-	ctx context.Context, verb, queue string, sel ScheduleSelection, change scheduleChange,
+	ctx context.Context, verb, queue string, sel ScheduleSelection, what string, change scheduleChange,
 ) (changed int, err error) {
 	if sel == (ScheduleSelection{}) {
 		return 0, fmt.Errorf("%s: %w: no schedule is selected; give an id or a name", verb, ErrInvalidOptions)
@@ -266,7 +250,7 @@ func (i *Inspector) onSchedules(
 		ids = []string{sel.ID}
 	}
 	d := i.begin(ctx, verb, queue, ids)
-	d.action.Filter = auditText(sel.filter())
+	d.action.Filter = auditText(strings.TrimSuffix(sel.filter()+": "+what, ": "))
 	d.start(ctx)
 	w := scheduleWork{action: newAction(verb, nil), change: change}
 	w.inspector = i
@@ -396,12 +380,18 @@ func (w *scheduleWork) changePage(ctx context.Context, shard int, page ports.Sch
 		ErrScheduleChanged, scheduleTries, page.Schedules[0].Name, page.Schedules[0].ID)
 }
 
+// actorOf returns the name of the actor, as schedules keep it.
+func actorOf(ctx context.Context) string {
+	who, _ := ctx.Value(actorKey{}).(Actor)
+	return auditText(who.Name)
+}
+
 // changes returns the changes of the schedules of a page.
 func (w *scheduleWork) changes(ctx context.Context, page *ports.SchedulesPage) (changes []ports.ScheduleChange, err error) {
-	who, _ := ctx.Value(actorKey{}).(Actor)
+	by := actorOf(ctx)
 	for at := range page.Schedules {
 		s, was := page.Schedules[at], page.Schedules[at].Revision
-		act := scheduleAct{queue: &w.record, now: page.Now, by: auditText(who.Name)}
+		act := scheduleAct{queue: &w.record, now: page.Now, by: by}
 		changed, err := w.change(&s, &act)
 		if err != nil {
 			return nil, fmt.Errorf("schedule %q of id %q: %w", s.Name, s.ID, err)
@@ -451,8 +441,8 @@ func (i *Inspector) changeSchedules(
 		Changes: changes[:min(len(changes), ports.MaxScheduleChanges)],
 	}
 	reply, err := ask(i, func(s Store) (ports.ChangeSchedulesReply, error) { return s.ChangeSchedules(ctx, r) })
-	if err == nil && len(reply.Results) == 0 {
-		err = errors.New("the store handled no change of a schedule")
+	if err == nil {
+		err = reply.Check(&r)
 	}
 	if err != nil {
 		return reply, fmt.Errorf("shard %v: %w", r.Shard, err)

@@ -289,10 +289,10 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	}
 	n, err := s.PauseSchedules(ctx, "orders", ofName("nightly"), "the bank is closed")
 	did("pause", n, err, 2)
-	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly, handled 2`; got != want {
+	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly: note "the bank is closed", handled 2`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
-	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" || !one.ChangedAt.Time().Equal(epoch) {
+	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" || one.PausedBy != "ann" || !one.PausedAt.Time().Equal(epoch) || !one.ChangedAt.Time().Equal(epoch) {
 		t.Errorf("paused: %+v", one)
 	}
 	if one := s.scheduled("a", "bill"); one.Paused {
@@ -308,8 +308,16 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	if got, want := s.audited(), `resume schedule of orders by "ann": ["a"] 1, all schedules of the id, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
-	if one := s.scheduled("a", "nightly"); one.Paused || one.Note != "" {
+	if one := s.scheduled("a", "nightly"); one.Paused || one.Note != "" || one.PausedBy != "" || one.PausedAt != 0 {
 		t.Errorf("resumed: %+v", one)
+	}
+	s.advance(time.Minute)
+	n, err = s.PauseSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "bob"}), "orders", ofKey("b", "nightly"), "still")
+	did("a later note", n, err, 1)
+	n, err = s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "eve"}), "orders", ofKey("b", "nightly"))
+	did("a run", n, err, 1)
+	if one := s.scheduled("b", "nightly"); one.Note != "still" || one.PausedBy != "bob" || !one.PausedAt.Time().Equal(epoch) || one.By != "eve" {
+		t.Errorf("with a later note: %+v", one)
 	}
 	if one := s.scheduled("b", "nightly"); !one.Paused {
 		t.Errorf("another id is resumed")
@@ -370,21 +378,22 @@ func TestSchedulesAreEdited(t *testing.T) {
 	s.hourly("a", "nightly", func(d *core.Declaration) { d.Set, d.Version = "set", 3 })
 	s.advance(time.Hour) // 04:04: the tick of 03:30 is due
 	due := s.scheduled("a", "nightly").Next
-	daily, payload, jitter, skip := "cron 0 23 * * * UTC", []byte("q"), time.Minute, true
+	daily, zone, payload, jitter, skip := "0 23 * * *", "UTC", []byte("q"), time.Minute, true
 	catchup := core.Catchup{Most: 1, Within: time.Hour}
-	edit := inspect.ScheduleEdit{Spec: &daily, Payload: &payload, Jitter: &jitter, Skip: &skip, Catchup: &catchup}
+	edit := inspect.ScheduleEdit{Cron: &daily, Zone: &zone, Payload: &payload, Jitter: &jitter, Skip: &skip, Catchup: &catchup}
 	n, err := s.EditSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders", ofName("nightly"), edit)
 	if n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if got, want := s.audited(), `edit schedule of orders by "ann": [] 0, schedule nightly, handled 1`; got != want {
+	if got, want := s.audited(), `edit schedule of orders by "ann": [] 0, schedule nightly: cron 0 23 * * * in UTC, a payload of 1 bytes, jitter 1m0s, `+
+		`catchup 1, within 1h0m0s, skip true, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 	one := s.scheduled("a", "nightly")
 	if one.Next != due || !one.Edited || one.By != "ann" || one.Set != "set" || one.Version != 3 {
 		t.Errorf("after the edit: %+v", one)
 	}
-	want := core.Recurrence{Spec: daily, Data: payload, Jitter: jitter, Skip: skip, Catchup: catchup}
+	want := core.Recurrence{Spec: "cron 0 23 * * * UTC", Data: payload, Jitter: jitter, Skip: skip, Catchup: catchup}
 	if !one.Recurrence.Equal(&want) {
 		t.Errorf("it recurs as %+v, want %+v", one.Recurrence, want)
 	}
@@ -399,19 +408,14 @@ func TestSchedulesAreEdited(t *testing.T) {
 		t.Errorf("an equal edit writes")
 	}
 
-	nonsense, nowhere, long := "cron", "cron 0 6 * * * Nowhere/Land", 25*time.Hour
+	long := 25 * time.Hour
 	for name, bad := range map[string]inspect.ScheduleEdit{
-		"a spec that is none":        {Spec: &nonsense},
-		"a zone that is not there":   {Spec: &nowhere},
 		"a jitter that is too long":  {Jitter: &long},
 		"a catch-up of equal pushes": {Catchup: &core.Catchup{Most: 2}},
 	} {
 		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), bad); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
-	}
-	if _, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{}); !errors.Is(err, inspect.ErrInvalidOptions) {
-		t.Errorf("an edit of nothing: %v", err)
 	}
 }
 
@@ -551,7 +555,7 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 			t.Fatalf("%s is not paused", one.ID)
 		}
 	}
-	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice, handled 1000`; got != want {
+	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice: note "audit", handled 1000`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 }
@@ -622,6 +626,10 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 	if after.Next != before.Next || after.Fired != 0 || after.By != before.By || after.ChangedAt != before.ChangedAt {
 		t.Errorf("after the backfill: %+v", after)
 	}
+	record := core.Backfill{From: core.InstantOf(from), To: core.InstantOf(to), Ticks: 3, By: "ann", At: core.InstantOf(epoch)}
+	if after.Backfill == nil || *after.Backfill != record || before.Backfill != nil {
+		t.Errorf("its record is %+v, want %+v", after.Backfill, record)
+	}
 	if got, want := s.audited(), `backfill schedule of orders by "ann": ["a"] 1, schedule nightly from 2030-01-02T00:04:00Z to 2030-01-02T03:04:00Z, handled 3`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
@@ -669,6 +677,9 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 	if len(ticks) != 250 || err != nil || changes != 4 {
 		t.Errorf("%d ticks in %d calls, %v", len(ticks), changes, err)
 	}
+	if b := s.scheduled("a", "nightly").Backfill; b == nil || b.Ticks != 250 {
+		t.Errorf("its record is %+v, want 250 ticks", b)
+	}
 	if !slices.IsSortedFunc(ticks, time.Time.Compare) {
 		t.Error("the ticks are not in order")
 	}
@@ -698,6 +709,9 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 		ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-250*time.Hour), epoch, false)
 		if len(ticks) != 100 || !errors.Is(err, meanwhile.want) || !strings.Contains(err.Error(), "100 of 250 ticks are pushed") {
 			t.Errorf("%s: %d ticks, %v", name, len(ticks), err)
+		}
+		if b := s.scheduled("a", "nightly").Backfill; b == nil || b.Ticks != 100 {
+			t.Errorf("%s: its record is %+v, want 100 ticks", name, b)
 		}
 	}
 }
@@ -871,6 +885,134 @@ func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whichever kind of call fails, the action ends with its error, and takes no answer of it.
+func TestTheErrorOfEachCallIsThatOfAnActionOnSchedules(t *testing.T) {
+	fails := fmt.Errorf("the store refuses it: %w", ports.ErrUnknownQueue) // such an error is not repeated
+	jitter := time.Second
+	for name, act := range map[string]func(s *fixture) error{
+		"edit": func(s *fixture) error {
+			_, err := s.EditSchedules(t.Context(), "orders", ofName("nightly"), inspect.ScheduleEdit{Jitter: &jitter})
+			return err
+		},
+		"backfill": func(s *fixture) error {
+			_, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-3*time.Hour), epoch, false)
+			return err
+		},
+	} {
+		for _, method := range []string{"Queues", "Stats", "Schedules", "ChangeSchedules"} {
+			for fail := 1; ; fail++ {
+				s := newFixture(t)
+				s.hourly("a", "nightly")
+				h, calls, touched, failed := s.intercept(), 0, false, false
+				h.before = func(called string) error {
+					if called == "ChangeSchedules" && !touched {
+						touched = true // so that it is read and tried again
+						s.touch("a", "nightly")
+					}
+					if called == method {
+						calls++
+						failed = failed || calls == fail
+					}
+					if called == method && calls == fail {
+						return fails
+					}
+					return nil
+				}
+				err := act(s)
+				if !failed {
+					break
+				}
+				if !errors.Is(err, fails) {
+					t.Errorf("%s: %v after call %d of %s, want its error", name, err, fail, method)
+				}
+			}
+		}
+	}
+}
+
+// A schedule whose spec this process can't read has no ticks to push, and keeps its zone in no edit.
+func TestAnUnreadableSpecIsAnError(t *testing.T) {
+	s := newFixture(t)
+	stored := s.hourly("a", "nightly")
+	next := stored.Changed("code", core.InstantOf(s.clock.Now()))
+	next.Spec = "cron 30 * * * * Nowhere/Land"
+	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+	daily := "0 6 * * *"
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Cron: &daily}); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+		t.Errorf("an edit: %d, %v", n, err)
+	}
+	for _, dry := range []bool{true, false} {
+		ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-3*time.Hour), epoch, dry)
+		if len(ticks) > 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+			t.Errorf("a backfill: %v, %v", ticks, err)
+		}
+	}
+	if one := s.scheduled("a", "nightly"); one.Revision != next.Revision {
+		t.Errorf("it is changed: %+v", one)
+	}
+}
+
+// Until an action fails, it has changed what it returns, and the error has the number.
+func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
+	s := newFixture(t)
+	ids := numbered("order", 3*ports.MaxSchedulesPage)
+	for _, id := range ids {
+		s.hourly(id, "nightly")
+	}
+	h, changes := s.intercept(), 0
+	h.before = func(method string) error {
+		if method == "ChangeSchedules" {
+			if changes++; changes == 2 {
+				return ports.ErrFull
+			}
+		}
+		return nil
+	}
+	n, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), "")
+	if want := fmt.Sprintf("pause schedule: %d are changed: ", n); n == 0 || !errors.Is(err, ports.ErrFull) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%d, %v; want %q", n, err, want)
+	}
+	paused := 0
+	for one := range must(t, s.Schedules(t.Context(), "orders", inspect.ScheduleOptions{})) {
+		if one.Paused {
+			paused++
+		}
+	}
+	if paused != n {
+		t.Errorf("%d are paused, and the action has returned %d", paused, n)
+	}
+	if again, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), ""); again != len(ids)-n || err != nil {
+		t.Errorf("a repeat: %d, %v; want the other %d", again, err, len(ids)-n)
+	}
+}
+
+// A store that returns no result of a change, or more than there are changes, ends an action.
+func TestAReplyWithoutTheResultsOfItsChangesEndsAnAction(t *testing.T) {
+	for results, want := range map[int]string{0: "0 results for 1 changes", 2: "2 results for 1 changes"} {
+		s := newFixture(t)
+		s.hourly("a", "nightly")
+		i := inspect.New(s.answering(make([]ports.ScheduleResult, results)), inspect.Options{})
+		if n, err := i.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("run: %d, %v; want an error with %q", n, err, want)
+		}
+		ticks, err := i.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-3*time.Hour), epoch, false)
+		if len(ticks) != 0 || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("backfill: %v, %v; want an error with %q", ticks, err, want)
+		}
+	}
+}
+
+// answering returns the fixture's store with these results in place of any change of schedules.
+func (s *fixture) answering(results []ports.ScheduleResult) ports.ShardStore {
+	return storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if reply, ok := call.Reply.(*ports.ChangeSchedulesReply); ok {
+			*reply = ports.ChangeSchedulesReply{Results: results}
+			return nil
+		}
+		return next(ctx)
+	})
 }
 
 // An error states what does not exist.

@@ -55,7 +55,8 @@ type Verdict struct {
 	OwnerFacts OwnerFacts
 	// Found is what the queue holds for the id, without payloads.
 	Found Found
-	// Schedules are the first schedules of the id, in order of name, if Reason is [Scheduled].
+	// Schedules are the first schedules of the id, in order of name, if Reason is [Scheduled] or
+	// [OnlyDead].
 	Schedules []Schedule
 
 	// leaseOf is the name of the server with the shard's last lease. busy lists the servers that
@@ -68,8 +69,7 @@ type Verdict struct {
 const ServersPatience = 2 * time.Second
 
 // Why returns the reason why the job of an id does not run. It reads the job's shard once and the
-// list of servers once. If the queue has no job and no dead letter of the id, it reads the id's
-// schedules. Servers announce their running jobs and their limits at each third of their
+// list of servers once. If the queue has no job of the id, it reads the id's schedules. Servers announce their running jobs and their limits at each third of their
 // LeaseTTL, so Why may be behind by that time. Why reads no payload. Errors are those of
 // [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
@@ -103,7 +103,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	f := factsOf(&stored, served)
 	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
 	f.Owner = v.OwnerFacts
-	if reasonOf(&f) == NothingQueued {
+	if r := reasonOf(&f); r == NothingQueued || r == OnlyDead {
 		if v.Schedules, err = i.schedulesOf(ctx, stored.Shard, id); err != nil {
 			return Verdict{}, err
 		}

@@ -64,7 +64,13 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a paused schedule", func(s *fixture) {
 			s.schedule("orders", "x", "a-never", "cron 0 0 30 2 * UTC", func(d *core.Declaration) { d.Paused = true })
 			s.hourly("x", "nightly", func(d *core.Declaration) { d.Paused = true })
-		}, inspect.Scheduled, "its schedule nightly is paused; resume it", 0},
+		}, inspect.Scheduled, "its schedule nightly is paused by code since 2030-01-02T03:04:00Z; resume it", 0},
+		{"a schedule that an operator has paused", func(s *fixture) {
+			s.hourly("x", "nightly")
+			s.advance(time.Second)
+			_, _ = s.PauseSchedules(inspect.WithActor(s.t.Context(), inspect.Actor{Name: "ann"}), "orders", ofID("x"), "a note")
+		}, inspect.Scheduled, "its schedule nightly is paused by ann since 2030-01-02T03:04:01Z; resume it", 0},
+		{"a schedule beside a dead letter", func(s *fixture) { s.dead("x"); s.hourly("x", "nightly") }, inspect.OnlyDead, "revive its dead letter to run it again; its schedule nightly pushes at 2030-01-02T03:30:00Z, in 26m0s", 26 * time.Minute},
 		{"a schedule without a tick", func(s *fixture) { s.schedule("orders", "x", "never", "cron 0 0 30 2 * UTC") }, inspect.Scheduled, "its schedule never has no next tick", 0},
 		{"a schedule of a paused queue", func(s *fixture) { s.hourly("x", "nightly"); _ = s.Pause(s.t.Context(), "orders") }, inspect.Scheduled, "the queue is paused, and its schedule nightly does not push until it is resumed; its next tick is at 2030-01-02T03:30:00Z", 0},
 		{"a late schedule that nobody serves", func(s *fixture) { s.hourly("x", "nightly"); s.advance(time.Hour) }, inspect.Scheduled, "the tick of its schedule nightly is late, due for 34m0s; no server serves the queue", 0},

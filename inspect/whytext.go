@@ -22,11 +22,17 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case NothingQueued:
 		return "nothing is queued, claimed or dead for this id", until
 	case Scheduled:
-		return v.scheduled(st)
+		text, until := v.scheduled(st)
+		return "nothing is queued for this id; " + text, until
 	case Unreadable:
 		return fmt.Sprintf("the record of this id can't be read (%s); its next use sets it aside, and the list of unreadable records then has it", strings.Join(v.Found.Damaged, ", ")), until
 	case OnlyDead:
-		return "the id is only in the morgue; revive its dead letter to run it again", until
+		text := "the id is only in the morgue; revive its dead letter to run it again"
+		if len(v.Schedules) == 0 {
+			return text, until
+		}
+		next, until := v.scheduled(st)
+		return text + "; " + next, until
 	case RunsNow:
 		return "the job runs on " + v.running() + v.hanging("the job"), until
 	case BehindLastChance:
@@ -67,7 +73,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	return "the job is next; the server that has the shard claims it", until
 }
 
-// scheduled describes which schedule of the id pushes next, and when, or why none does.
+// scheduled describes which schedule of the id pushes next, and when, or why none does. Notes and
+// reasons are left out, since the text is shown to readers who may not see them.
 func (v *Verdict) scheduled(st *ports.Standing) (text string, until time.Time) {
 	var s *Schedule
 	for at := range v.Schedules {
@@ -76,22 +83,22 @@ func (v *Verdict) scheduled(st *ports.Standing) (text string, until time.Time) {
 		}
 	}
 
-	switch text = "nothing is queued for this id; "; {
+	switch {
 	case s == nil && slices.ContainsFunc(v.Schedules, func(s Schedule) bool { return s.Paused && s.Next < core.MaxInstant }):
 		paused := slices.IndexFunc(v.Schedules, func(s Schedule) bool { return s.Paused && s.Next < core.MaxInstant })
-		return text + fmt.Sprintf("its schedule %s is paused; resume it", v.Schedules[paused].Name), until
+		return v.Schedules[paused].pause() + "; resume it", until
 	case s == nil:
-		return text + fmt.Sprintf("its schedule %s has no next tick; edit it", v.Schedules[0].Name), until
+		return fmt.Sprintf("its schedule %s has no next tick; edit it", v.Schedules[0].Name), until
 	case st.Paused:
-		return text + fmt.Sprintf("the queue is paused, and its schedule %s does not push until it is resumed; its next tick is at %s",
+		return fmt.Sprintf("the queue is paused, and its schedule %s does not push until it is resumed; its next tick is at %s",
 			s.Name, s.Next.Time().Format(time.RFC3339)), until
 	case s.Broken != "":
-		return text + fmt.Sprintf("a server can't read the spec of its schedule %s, and tries again each minute; look at the schedule", s.Name), until
+		return fmt.Sprintf("a server can't read the spec of its schedule %s, and tries again each minute; look at the schedule", s.Name), until
 	case s.Late == 0:
-		return text + fmt.Sprintf("its schedule %s pushes at %s, in %v", s.Name, s.Due.Format(time.RFC3339), s.Due.Sub(v.Now).Round(time.Millisecond)), s.Due
+		return fmt.Sprintf("its schedule %s pushes at %s, in %v", s.Name, s.Due.Format(time.RFC3339), s.Due.Sub(v.Now).Round(time.Millisecond)), s.Due
 	}
 
-	text += fmt.Sprintf("the tick of its schedule %s is late, due for %v; ", s.Name, s.Late.Round(time.Millisecond))
+	text = fmt.Sprintf("the tick of its schedule %s is late, due for %v; ", s.Name, s.Late.Round(time.Millisecond))
 	switch {
 	case v.ServersUnknown:
 		return text + "the server that has the shard pushes it", until
@@ -101,6 +108,18 @@ func (v *Verdict) scheduled(st *ports.Standing) (text string, until time.Time) {
 		return text + fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
 	}
 	return text + "the server that has the shard pushes it within a poll interval", until
+}
+
+// pause states who paused the schedule, and when.
+func (s *Schedule) pause() string {
+	text := fmt.Sprintf("its schedule %s is paused", s.Name)
+	if s.PausedBy != "" {
+		text += " by " + s.PausedBy
+	}
+	if s.PausedAt > 0 {
+		text += " since " + s.PausedAt.Time().Format(time.RFC3339)
+	}
+	return text
 }
 
 // behindLastChance describes for which other job this one waits. It names a job of the same queue.

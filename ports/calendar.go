@@ -189,6 +189,18 @@ type ChangeSchedulesReply struct {
 	Head core.Head
 }
 
+// Check returns an error if a store can't have meant the reply for the request: no change was
+// handled, or there are more results than changes. Callers check each reply before they read its
+// Results, so that a store with a fault ends the call in place of a loop or a panic.
+func (r *ChangeSchedulesReply) Check(request *ChangeSchedulesRequest) error {
+	results, changes := len(r.Results), len(request.Changes)
+	if results > changes || results == 0 && changes > 0 {
+		return fmt.Errorf("the store returned %d results for %d changes of schedules of shard %v; "+
+			"it has a fault, so run the conformance suite against it", results, changes, request.Shard)
+	}
+	return nil
+}
+
 // TicksRequest is a request for the ticks of shards.
 type TicksRequest struct {
 	Shards []core.Shard

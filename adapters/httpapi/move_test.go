@@ -1,14 +1,19 @@
 package httpapi
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // target declares the queue "moved" and pauses it.
@@ -117,5 +122,77 @@ func TestAMoveContinues(t *testing.T) {
 	stats, err := inspect.New(h.store, inspect.Options{}).Stats(t.Context(), "orders", "moved")
 	if err != nil || stats[0].Length() != 0 || stats[1].Retrying != int64(len(ids)) {
 		t.Errorf("%+v, %v", stats, err)
+	}
+}
+
+// A move whose time is over within the schedules says how far it came, and a repeat continues it.
+func TestAMoveThatRunsOutOfTimeContinues(t *testing.T) {
+	ids := numbered("j", 30)
+	for name, first := range map[string]service.BulkBody{"all": {Match: &service.Match{}}, "ids": {IDs: ids}} {
+		h := newHouse(t, Options{})
+		h.target()
+		for _, id := range ids {
+			h.schedule(id, "nightly")
+		}
+		whole, changes, most := h.api, 0, 0
+		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "ChangeSchedules" {
+				if changes++; changes > most {
+					return fmt.Errorf("no answer: %w", context.DeadlineExceeded)
+				}
+			}
+			return next(ctx)
+		}), Options{})
+
+		send := func(body service.BulkBody) (p service.Problem) {
+			t.Helper()
+			text := string(marshalled(t, service.MoveBody{BulkBody: body, To: "moved"}))
+			w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/move", text))
+			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusServiceUnavailable {
+				t.Fatalf("%s: %d %s, %v", name, w.Code, w.Body, err)
+			}
+			return p
+		}
+		body := first
+		p := send(body)
+		if want := map[string]string{"all": "0 entries have moved", "ids": "no entry is known to have moved; send the request again"}[name]; !strings.Contains(p.Detail, want) {
+			t.Errorf("%s: %+v", name, p)
+		}
+		changes, most = 0, 2*17 // a schedule takes two changes
+		p = send(body)
+		if p.Result == nil || p.Result.Handled != 17 || !strings.Contains(p.Detail, "17 entries have moved; send the request again") ||
+			(p.Result.Continue != "") != (name == "all") {
+			t.Fatalf("%s: %+v, %+v", name, p, p.Result)
+		}
+
+		body.Continue = p.Result.Continue
+		want := map[string]int{"all": 30, "ids": 13}[name] // an action on all counts from its first call
+		h.api = whole
+		if reply := post[service.BulkReply](h, "/queues/orders/jobs/move", service.MoveBody{BulkBody: body, To: "moved"}); reply.Handled != want {
+			t.Errorf("%s: %+v, want %d", name, reply, want)
+		}
+		if page := get[service.List[service.ScheduleRow]](h, "/queues/moved/schedules"); len(page.Items) != len(ids) {
+			t.Errorf("%s: %d are moved", name, len(page.Items))
+		}
+	}
+}
+
+// Many schedules move in calls that each end after some.
+func TestAMoveOfManySchedulesContinues(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.target()
+	ids := numbered("j", service.BulkSteps+200)
+	for _, id := range ids {
+		h.schedule(id, "nightly")
+	}
+	var at string
+	for calls := 1; ; calls++ {
+		reply := post[service.BulkReply](h, "/queues/orders/jobs/move", service.MoveBody{BulkBody: service.BulkBody{Match: &service.Match{}, Continue: at}, To: "moved"})
+		if at = reply.Continue; at == "" {
+			if reply.Handled != len(ids) || calls < 2 {
+				t.Errorf("%+v after %d calls", reply, calls)
+			}
+			break
+		}
 	}
 }

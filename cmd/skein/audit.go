@@ -57,7 +57,7 @@ var auditColumns = columns[inspect.Action]{
 	{"named", true, func(a *inspect.Action) any { return a.Named }},
 	{"prefix", true, func(a *inspect.Action) any { return a.Prefix }},
 	{"group", true, func(a *inspect.Action) any { return a.Group }},
-	{"filter", true, func(a *inspect.Action) any { return a.Filter }},
+	{"filter", false, func(a *inspect.Action) any { return a.Filter }},
 	{"actor", false, func(a *inspect.Action) any { return a.Actor.Name }},
 	{"from", true, func(a *inspect.Action) any { return a.Actor.From }},
 	{"reason", false, func(a *inspect.Action) any { return a.Actor.Reason }},

@@ -95,6 +95,22 @@ func some[T any](items iter.Seq2[T, error], match func(*T) bool, limit int) iter
 	}
 }
 
+// orElse yields items, and err if there is none.
+func orElse[T any](items iter.Seq2[T, error], err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		empty := true
+		for v, failed := range items {
+			if empty = false; !yield(v, failed) {
+				return
+			}
+		}
+		if empty {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
 // parseTime parses a time, or an age such as 24h.
 func parseTime(flag, text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {

@@ -25,6 +25,8 @@ var scheduleColumns = columns[inspect.Schedule]{
 	{"late_seconds", false, func(s *inspect.Schedule) any { return s.Late }},
 	{"paused", false, func(s *inspect.Schedule) any { return s.Paused }},
 	{"note", false, func(s *inspect.Schedule) any { return s.Note }},
+	{"paused_by", true, func(s *inspect.Schedule) any { return s.PausedBy }},
+	{"paused_at", true, func(s *inspect.Schedule) any { return pausedAt(s) }},
 	{"jitter_seconds", true, func(s *inspect.Schedule) any { return s.Jitter }},
 	{"catchup_most", true, func(s *inspect.Schedule) any { return max(1, s.Catchup.Most) }},
 	{"catchup_within_seconds", true, func(s *inspect.Schedule) any { return s.Catchup.Within }},
@@ -55,14 +57,42 @@ func nextOf(s *inspect.Schedule) (next time.Time) {
 	return next
 }
 
-// scheduleNameColumns are the columns of the schedules of one name. The ids of a name usually have
-// the same times, so the rule for them is that of the first.
+// pausedAt returns when a schedule was paused, or the zero time if it is not paused.
+func pausedAt(s *inspect.Schedule) (at time.Time) {
+	if s.Paused && s.PausedAt > 0 {
+		at = s.PausedAt.Time()
+	}
+	return at
+}
+
+// blocked states why a schedule does not push at its next tick, or is empty.
+func blocked(s *inspect.Schedule) (text string) {
+	switch {
+	case s.Paused:
+		text = "paused"
+		if s.PausedBy != "" {
+			text += " by " + s.PausedBy
+		}
+		if at := pausedAt(s); !at.IsZero() {
+			text += " since " + forPeople(at)
+		}
+		if s.Note != "" {
+			text += ": " + s.Note
+		}
+	case s.Broken != "":
+		text = "a server can't read its spec: " + s.Broken
+	}
+	return text
+}
+
+// scheduleNameColumns are the columns of the schedules of one name. The store counts the schedules
+// of a name without reading them, so only those of the first id are known.
 var scheduleNameColumns = columns[inspect.ScheduleName]{
 	{"name", false, func(n *inspect.ScheduleName) any { return n.Name }},
 	{"count", false, func(n *inspect.ScheduleName) any { return n.Count }},
-	{"words", false, func(n *inspect.ScheduleName) any { return specs.Words(n.First.Spec) }},
-	{"zone", false, func(n *inspect.ScheduleName) any { return specs.Zone(n.First.Spec) }},
 	{"first_id", false, func(n *inspect.ScheduleName) any { return n.First.ID }},
+	{"first_words", false, func(n *inspect.ScheduleName) any { return specs.Words(n.First.Spec) }},
+	{"first_zone", false, func(n *inspect.ScheduleName) any { return specs.Zone(n.First.Spec) }},
 	{"first_late_seconds", false, func(n *inspect.ScheduleName) any { return n.First.Late }},
 	{"first_next", true, func(n *inspect.ScheduleName) any { return nextOf(&n.First) }},
 	{"first_paused", true, func(n *inspect.ScheduleName) any { return n.First.Paused }},
@@ -85,7 +115,8 @@ var shownScheduleColumns = append(within(scheduleColumns, func(s *shownSchedule)
 		return o
 	}},
 	{"recent", false, func(s *shownSchedule) any { return rowsOf(recentTickColumns, s.Recent) }},
-	{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(nextTickColumns[2:], s.ticks) }},
+	{"backfill", false, func(s *shownSchedule) any { return lastBackfillColumns.row(s.Backfill) }},
+	{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(tickColumns, s.ticks) }},
 	{"unreadable", false, func(s *shownSchedule) any { return s.unreadable }},
 }...)
 
@@ -95,11 +126,20 @@ var recentTickColumns = columns[core.Tick]{
 	{"late_seconds", false, func(t *core.Tick) any { return t.Late }},
 }
 
+var lastBackfillColumns = columns[core.Backfill]{
+	{"from", false, func(b *core.Backfill) any { return b.From.Time() }},
+	{"to", false, func(b *core.Backfill) any { return b.To.Time() }},
+	{"ticks", false, func(b *core.Backfill) any { return b.Ticks }},
+	{"by", false, func(b *core.Backfill) any { return b.By }},
+	{"at", false, func(b *core.Backfill) any { return b.At.Time() }},
+}
+
 // nextTick is a tick of a schedule to come: in UTC, in the schedule's time zone, and in that of the
 // user.
 type nextTick struct {
 	name, id    string
 	local, here time.Time
+	blocked     string
 }
 
 var nextTickColumns = columns[nextTick]{
@@ -108,7 +148,11 @@ var nextTickColumns = columns[nextTick]{
 	{"at", false, func(t *nextTick) any { return t.local }},
 	{"local", false, func(t *nextTick) any { return zoned{t.local} }},
 	{"here", false, func(t *nextTick) any { return zoned{t.here} }},
+	{"blocked", false, func(t *nextTick) any { return t.blocked }},
 }
+
+// tickColumns are the columns of a tick alone.
+var tickColumns = nextTickColumns[2:5]
 
 // nextTicks returns the next ticks of a schedule.
 func (a *app) nextTicks(s *inspect.Schedule, n int) ([]nextTick, error) {
@@ -124,7 +168,7 @@ func (a *app) ticksOf(s *inspect.Schedule, times []time.Time) []nextTick {
 	}
 	ticks := make([]nextTick, len(times))
 	for at, t := range times {
-		ticks[at] = nextTick{name: s.Name, id: s.ID, local: t, here: t.In(zone)}
+		ticks[at] = nextTick{name: s.Name, id: s.ID, local: t, here: t.In(zone), blocked: blocked(s)}
 	}
 	return ticks
 }
@@ -132,12 +176,16 @@ func (a *app) ticksOf(s *inspect.Schedule, times []time.Time) []nextTick {
 func (a *app) scheduleCommand() *cobra.Command {
 	c := group("schedule", "Show schedules, which push again and again, and act on them",
 		a.listSchedules(), a.showSchedule(), a.nextOfSchedules(),
-		a.onSchedules("run", "Push the payload of schedules once, now, whether or not they or the queue are paused", "skein schedule run billing invoice --id customer-7", "run",
-			(*inspect.Inspector).RunSchedules),
+		a.onSchedules(&scheduleVerb{
+			"run", "Push the payload of schedules once, now, whether or not they or the queue are paused",
+			"skein schedule run billing invoice --id customer-7", "run",
+		}, (*inspect.Inspector).RunSchedules),
 		a.pauseSchedules(),
-		a.onSchedules("resume", "End the pause of schedules", "skein schedule resume billing invoice", "resumed", (*inspect.Inspector).ResumeSchedules),
+		a.onSchedules(&scheduleVerb{"resume", "End the pause of schedules", "skein schedule resume billing invoice", "resumed"}, (*inspect.Inspector).ResumeSchedules),
 		a.editSchedules(), a.backfillSchedule(),
-		a.onSchedules("rm", "Remove schedules; what they have pushed stays", "skein schedule rm billing invoice --id customer-7", "removed", (*inspect.Inspector).RemoveSchedules),
+		a.onSchedules(&scheduleVerb{
+			"rm", "Remove schedules; what they have pushed stays", "skein schedule rm billing invoice --id customer-7", "removed",
+		}, (*inspect.Inspector).RemoveSchedules),
 	)
 	c.Long = c.Short + ".\n\nA schedule has a name and an id. Commands act on the schedules of a NAME for all ids, and ask before they change more\n" +
 		"than one, or on the one of an id with --id."
@@ -151,7 +199,8 @@ func (a *app) listSchedules() *cobra.Command {
 			if o.ScheduleSelection == (inspect.ScheduleSelection{}) {
 				return a.listScheduleNames(ctx, i, args[0], o.Limit)
 			}
-			return list(a, scheduleColumns, i.Schedules(ctx, args[0], o))
+			none := noSchedule(args[0], o.ScheduleSelection)
+			return list(a, scheduleColumns, orElse(i.Schedules(ctx, args[0], o), none))
 		})
 	c.Flags().StringVar(&o.Name, "name", "", "the schedules with this `NAME`, a row for each id")
 	c.Flags().StringVar(&o.ID, "id", "", "the schedules of this `ID`")
@@ -249,13 +298,21 @@ func schedulesNamed(ctx context.Context, i *inspect.Inspector, queue string, sel
 		found = append(found, s)
 	}
 	if len(found) == 0 {
-		of := ""
-		if sel.ID != "" {
-			of = fmt.Sprintf(" of the id %q", sel.ID)
-		}
-		return nil, fmt.Errorf("%w: queue %s has no schedule %q%s; skein schedule ls %[2]s lists them", errNotFound, queue, sel.Name, of)
+		return nil, noSchedule(queue, sel)
 	}
 	return found, nil
+}
+
+// noSchedule states that a queue has no selected schedule.
+func noSchedule(queue string, sel inspect.ScheduleSelection) error {
+	of := ""
+	if sel.Name != "" {
+		of += fmt.Sprintf(" %q", sel.Name)
+	}
+	if sel.ID != "" {
+		of += fmt.Sprintf(" of the id %q", sel.ID)
+	}
+	return fmt.Errorf("%w: queue %s has no schedule%s; skein schedule ls %[2]s lists them", errNotFound, queue, of)
 }
 
 func (a *app) nextOfSchedules() *cobra.Command {

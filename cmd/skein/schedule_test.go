@@ -46,15 +46,15 @@ func TestTicksAreShownInTheZonesOfTheScheduleAndTheUser(t *testing.T) {
 	store, _ := scheduleStore(t)
 	for args, want := range map[string]string{
 		"schedule next orders nightly -n 1": `
-ID  AT                        LOCAL                        HERE
-a   2026-01-03T05:00:00.000Z  Sat 2026-01-03 06:00:00 CET  Sat 2026-01-03 00:00:00 EST
+ID  AT                        LOCAL                        HERE                         BLOCKED
+a   2026-01-03T05:00:00.000Z  Sat 2026-01-03 06:00:00 CET  Sat 2026-01-03 00:00:00 EST  -
 `,
 		"schedule next orders nightly -n 1 -o jsonl": `
-{"name":"nightly","id":"a","at":"2026-01-03T05:00:00Z","local":"2026-01-03T06:00:00+01:00","here":"2026-01-03T00:00:00-05:00"}
+{"name":"nightly","id":"a","at":"2026-01-03T05:00:00Z","local":"2026-01-03T06:00:00+01:00","here":"2026-01-03T00:00:00-05:00","blocked":""}
 `,
 		"schedule ls orders": `
-NAME     COUNT  WHEN               ZONE           FIRST ID  FIRST LATE
-nightly      1  each day at 06:00  Europe/Berlin  a                 0s
+NAME     COUNT  FIRST ID  FIRST WHEN         FIRST ZONE     FIRST LATE
+nightly      1  a         each day at 06:00  Europe/Berlin          0s
 `,
 		"schedule ls orders --id a": `
 NAME     ID  WHEN               ZONE           NEXT                      LATE  PAUSED  NOTE
@@ -84,6 +84,53 @@ func TestALateTickIsShown(t *testing.T) {
 	if lines := strings.Split(out, "\n"); !strings.Contains(lines[1], ",2026-01-03T05:00:00Z,") || !strings.Contains(lines[2], ",2026-01-04T05:00:00Z,") {
 		t.Errorf("next: %s", out)
 	}
+}
+
+// A schedule that a server can't read is marked where its next ticks are shown, also beside a dead
+// letter of its id.
+func TestABrokenScheduleIsMarked(t *testing.T) {
+	store, advance := scheduleStore(t)
+	advance(18 * time.Hour)
+	breakSchedule(t, store, "a")
+	letter := core.DeadLetter{ID: "a", Error: "boom", Group: "boom", Payloads: []core.Payload{{Data: []byte("p")}}}
+	_, err := store.Import(t.Context(), ports.ImportRequest{
+		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{letter},
+	})
+	must(t, err)
+	for args, want := range map[string]string{
+		"schedule next orders nightly -n 1": "  a server can't read its spec: no zone data\n",
+		"schedule show orders nightly":      "no zone data\n",
+		"job why orders a":                  "✗ schedule  nightly, each day at 06:00 in Europe/Berlin: a server can't read its spec: no zone data\n",
+	} {
+		if code, out, said := runIn(t, "UTC", store, strings.Fields(args)...); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d, %s%s\nwant %q", args, code, said, out, want)
+		}
+	}
+}
+
+// A broken schedule is found although it is not the first of its name.
+func TestABrokenScheduleOfALaterIDIsWrong(t *testing.T) {
+	store, _ := scheduleStore(t)
+	q := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: raw{}, Shards: 1})
+	must(t, q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Cron("0 6 * * *", "UTC"), "b", []byte("p")))
+	breakSchedule(t, store, "b")
+	code, out, said := runIn(t, "UTC", store, "wrong")
+	if want := "servers can't read the spec of the schedule nightly"; code != 6 || !strings.Contains(out, want) {
+		t.Errorf("exit code %d, %s%s; want %q", code, out, said, want)
+	}
+}
+
+// breakSchedule marks the schedule of an id as one that a server can't read.
+func breakSchedule(t *testing.T, store *memory.Store, id string) {
+	t.Helper()
+	page, err := store.Schedules(t.Context(), ports.SchedulesRequest{Queue: "orders", ID: id})
+	must(t, err)
+	broken := page.Schedules[0].Break("no zone data", page.Now)
+	_, err = store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
+		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1,
+		Changes: []ports.ScheduleChange{{ScheduleKey: broken.ScheduleKey, Revision: page.Schedules[0].Revision, Schedule: &broken}},
+	})
+	must(t, err)
 }
 
 // If a part of the store can't be reached, the schedules of the rest are shown, and the command

@@ -21,12 +21,16 @@ var changedColumns = columns[changedSchedules]{{"changed", false, func(c *change
 // actOnSchedules is an action on selected schedules, which returns how many it has changed.
 type actOnSchedules func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error)
 
+// scheduleVerb is the name of an action on schedules, its help, and what the question says of the
+// schedules: they will be done.
+type scheduleVerb struct{ name, short, example, done string }
+
 // onSchedules returns a command that acts on the schedules of a name, or on one of them.
-func (a *app) onSchedules(name, short, example, done string, act actOnSchedules) *cobra.Command {
+func (a *app) onSchedules(v *scheduleVerb, act actOnSchedules) *cobra.Command {
 	id, yes := "", false
-	c := a.command(name+" QUEUE NAME", short, example, cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+	c := a.command(v.name+" QUEUE NAME", v.short, v.example, cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 		if id == "" && !yes {
-			if err := a.confirmSchedules(ctx, i, args[0], args[1], name, done); err != nil {
+			if err := a.confirmSchedules(ctx, i, args[0], args[1], v); err != nil {
 				return err
 			}
 		}
@@ -36,7 +40,7 @@ func (a *app) onSchedules(name, short, example, done string, act actOnSchedules)
 		}
 		return firstOf(err, one(a, changedColumns, &changedSchedules{changed}))
 	})
-	if name == "rm" {
+	if v.name == "rm" {
 		c.SuggestFor = []string{"remove", "delete"}
 	}
 	oneID(c, &id, "the schedule of this `ID` alone; without it those of all ids with the name")
@@ -45,7 +49,7 @@ func (a *app) onSchedules(name, short, example, done string, act actOnSchedules)
 }
 
 // confirmSchedules asks before an action on more than one schedule.
-func (a *app) confirmSchedules(ctx context.Context, i *inspect.Inspector, queue, name, verb, done string) error {
+func (a *app) confirmSchedules(ctx context.Context, i *inspect.Inspector, queue, name string, v *scheduleVerb) error {
 	began, count, samples, atLeast := time.Now(), 0, []string(nil), ""
 	o := inspect.ScheduleOptions{ScheduleSelection: inspect.ScheduleSelection{Name: name}}
 	for s, err := range i.Schedules(ctx, queue, o) {
@@ -66,15 +70,19 @@ func (a *app) confirmSchedules(ctx context.Context, i *inspect.Inspector, queue,
 	if count < 2 {
 		return nil
 	}
-	_, _ = fmt.Fprintf(a.stderr, "%s: the schedules %s of %s%s ids", verb, quoted(name), atLeast, figures.Exact(int64(count)))
+	_, _ = fmt.Fprintf(a.stderr, "%s: the schedules %s of %s%s ids", v.name, quoted(name), atLeast, figures.Exact(int64(count)))
 	a.sayIDs(samples)
 	_, _ = fmt.Fprintln(a.stderr, ".")
-	return a.ask(ctx, done)
+	return a.ask(ctx, v.done)
 }
 
 func (a *app) pauseSchedules() *cobra.Command {
 	note := ""
-	c := a.onSchedules("pause", "Pause schedules until they are resumed; what they have pushed runs", `skein schedule pause billing invoice --note "the bank is closed"`, "paused",
+	c := a.onSchedules(
+		&scheduleVerb{
+			"pause", "Pause schedules until they are resumed; what they have pushed runs",
+			`skein schedule pause billing invoice --note "the bank is closed"`, "paused",
+		},
 		func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error) {
 			return i.PauseSchedules(ctx, queue, sel, note)
 		})
@@ -94,9 +102,9 @@ type scheduleEditFlags struct {
 
 func (e *scheduleEditFlags) add(f *pflag.FlagSet) {
 	e.set = f
-	f.StringVar(&e.cron, "cron", "", "another cron `EXPRESSION` of five fields, with --zone")
-	f.StringVar(&e.zone, "zone", "", "the time `ZONE` of --cron, such as Europe/Berlin or UTC")
-	f.DurationVar(&e.every, "every", 0, "another interval, at least 1s, instead of --cron")
+	f.StringVar(&e.cron, "cron", "", "another cron `EXPRESSION` of five fields; without --zone each schedule keeps its own zone")
+	f.StringVar(&e.zone, "zone", "", "another time `ZONE`, such as Europe/Berlin or UTC; without --cron each schedule keeps its own expression")
+	f.DurationVar(&e.every, "every", 0, "another interval, at least 1s, instead of --cron and --zone")
 	f.StringVar(&e.from, "from", "", "with --every: a tick, as a `TIME` such as 2026-01-02T15:04:05Z; without it 1970-01-01T00:00:00Z")
 	e.payload.add(f, "payload", "another payload")
 	f.IntVar(&e.catchup, "catchup", 0, "push the newest `N` of the ticks that are due at once, 1 to 1000; more than 1 only in a queue that merges by every")
@@ -108,8 +116,21 @@ func (e *scheduleEditFlags) add(f *pflag.FlagSet) {
 
 // edit returns the change that the flags name.
 func (e *scheduleEditFlags) edit(a *app) (edit inspect.ScheduleEdit, err error) {
-	if edit.Spec, err = e.spec(); err != nil {
-		return edit, err
+	if e.set.Changed("cron") {
+		edit.Cron = &e.cron
+	}
+	if e.set.Changed("zone") {
+		edit.Zone = &e.zone
+	}
+	if e.set.Changed("every") {
+		edit.Every = &e.every
+	}
+	if e.from != "" {
+		from, err := parseTime("--from", e.from)
+		if err != nil {
+			return edit, err
+		}
+		edit.From = &from
 	}
 	data, given, err := e.payload.bytes(a.stdin)
 	if err != nil {
@@ -136,56 +157,29 @@ func (e *scheduleEditFlags) edit(a *app) (edit inspect.ScheduleEdit, err error) 
 	case edit == (inspect.ScheduleEdit{}):
 		return edit, fmt.Errorf("%w: nothing to change; give a flag such as --cron or --payload", errUsage)
 	}
-	return edit, nil
-}
-
-// spec returns the text of the spec that the flags name, or nil.
-func (e *scheduleEditFlags) spec() (*string, error) {
-	cron, every := e.set.Changed("cron"), e.set.Changed("every")
-	switch {
-	case cron && every:
-		return nil, fmt.Errorf("%w: give --cron or --every", errUsage)
-	case cron != e.set.Changed("zone"):
-		return nil, fmt.Errorf("%w: give --cron and --zone together, such as --cron '0 6 * * mon-fri' --zone Europe/Berlin", errUsage)
-	case e.set.Changed("from") && !every:
-		return nil, fmt.Errorf("%w: --from needs --every", errUsage)
-	case cron:
-		text, err := core.CronSpec(e.cron, e.zone)
-		return &text, err
-	case !every:
-		return nil, nil
-	}
-
-	var anchor core.Instant
-	if e.from != "" {
-		from, err := parseTime("--from", e.from)
-		if err != nil {
-			return nil, err
-		}
-		anchor = core.InstantOf(from)
-	}
-	text, err := core.IntervalSpec(e.every, anchor)
-	return &text, err
+	return edit, edit.Validate()
 }
 
 func (a *app) editSchedules() *cobra.Command {
 	var e scheduleEditFlags
 	var edit inspect.ScheduleEdit
-	c := a.onSchedules("edit", "Change the times, the payload or the options of schedules; a tick that is due stays due", "skein schedule edit billing invoice --cron '0 6 * * mon-fri' --zone Europe/Berlin", "edited",
+	verb := &scheduleVerb{
+		"edit", "Change the times, the payload or the options of schedules; a tick that is due stays due",
+		"skein schedule edit billing invoice --cron '0 6 * * mon-fri'", "edited",
+	}
+	c := a.onSchedules(verb,
 		func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error) {
 			return i.EditSchedules(ctx, queue, sel, edit)
 		})
 	e.add(c.Flags())
 	c.PreRunE = func(*cobra.Command, []string) (err error) {
 		edit, err = e.edit(a)
+		verb.done = "edited: " + edit.String()
 		return err
 	}
 	c.Long = c.Short + ".\nA change stays until the program that declares the schedule raises the version of its set, or stores the schedule by itself."
 	return c
 }
-
-// backfillColumns are the columns of a tick of a backfill.
-var backfillColumns = nextTickColumns[2:]
 
 func (a *app) backfillSchedule() *cobra.Command {
 	id, from, to, dry, yes := "", "", "", false, false
@@ -219,7 +213,7 @@ func (a *app) backfillSchedule() *cobra.Command {
 				}
 				ticks, err = i.Backfill(ctx, args[0], s.ID, args[1], begin, end, false)
 			}
-			return firstOf(err, list(a, backfillColumns, all(a.ticksOf(&s, ticks), nil)))
+			return firstOf(err, list(a, tickColumns, all(a.ticksOf(&s, ticks), nil)))
 		})
 	oneID(c, &id, "the `ID` of the schedule; not needed if only one id has the name")
 	c.Flags().StringVar(&from, "from", "", "the begin of the range, inclusive: a `TIME`, or an age such as 24h")

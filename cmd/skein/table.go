@@ -28,13 +28,13 @@ type tableWriter struct {
 // headWords are the headings of columns whose names are not readable headings.
 var headWords = map[string]string{
 	"morgue_length": "MORGUE", "payload_count": "PAYLOADS", "payloads": "FIRST PAYLOADS",
-	"late_seconds": "LATE", "first_late_seconds": "FIRST LATE", "jitter_seconds": "JITTER", "catchup_within_seconds": "CATCHUP WITHIN", "words": "WHEN",
+	"late_seconds": "LATE", "first_late_seconds": "FIRST LATE", "jitter_seconds": "JITTER", "catchup_within_seconds": "CATCHUP WITHIN", "words": "WHEN", "first_words": "FIRST WHEN",
 	"took_seconds": "TOOK", "done_per_second": "DONE/S", "failed_per_second": "FAILED/S",
 }
 
 // longest is the largest width of some columns in a short table. Without it, the stack of a panic
 // or a long id would make the table unreadable.
-var longest = map[string]int{"id": 40, "last_error": 60, "note": 40}
+var longest = map[string]int{"id": 40, "last_error": 60, "note": 40, "filter": 60, "blocked": 60}
 
 // shortened returns a value in at most the given number of columns. It returns only the first line
 // of a text.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -212,16 +213,28 @@ func (t *top) details(ctx context.Context, now time.Time) {
 			}
 		}
 		if tick, scheduled := late[name]; scheduled && ctx.Err() == nil {
-			names, err := t.inspector.ScheduleNames(ctx, name, "", 0)
-			if partial := new(inspect.PartialError); err != nil && !errors.As(err, &partial) {
-				t.failed = errors.Join(t.failed, fmt.Errorf("%w: the schedules of %s are not known: %w", errPart, name, err))
-			}
-			t.ticks[name] = wrong.TicksOf(tick, now, names.Names)
+			t.ticks[name] = t.schedules(ctx, name, tick, now)
 		}
 		if ctx.Err() != nil {
 			break // the other queues would only repeat the error
 		}
 	}
+}
+
+// schedules returns what is known of the schedules of a queue: of each name the first, and a page of
+// all.
+func (t *top) schedules(ctx context.Context, queue string, tick inspect.LateTick, now time.Time) wrong.Ticks {
+	names, failed := t.inspector.ScheduleNames(ctx, queue, "", 0)
+	var page []inspect.Schedule
+	for s, err := range t.inspector.Schedules(ctx, queue, inspect.ScheduleOptions{Limit: ports.MaxSchedulesPage}) {
+		if failed = cmp.Or(failed, err); err == nil {
+			page = append(page, s)
+		}
+	}
+	if failed != nil && !isPartial(failed) {
+		t.failed = errors.Join(t.failed, fmt.Errorf("%w: the schedules of %s are not known: %w", errPart, queue, failed))
+	}
+	return wrong.TicksOf(tick, now, names.Names, page...)
 }
 
 // mostWrong is the largest number of faults that are shown, the worst ones first, so that the

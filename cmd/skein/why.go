@@ -70,12 +70,10 @@ func factsOf(v *inspect.Verdict) (list facts) {
 		s := &v.Schedules[at]
 		state := "next tick at " + forPeople(nextOf(s))
 		switch {
-		case s.Paused:
-			state = "paused"
+		case blocked(s) != "":
+			state = blocked(s)
 		case s.Due.IsZero():
 			state = "no next tick"
-		case s.Broken != "":
-			state = "a server can't read its spec"
 		case s.Late > 0:
 			state = "late by " + figures.Span(s.Late)
 		}

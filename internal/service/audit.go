@@ -27,7 +27,7 @@ type AuditRow struct {
 	Named   int       `json:"named" doc:"the number of named ids; 0 if the action named no id"`
 	Prefix  string    `json:"prefix,omitempty" doc:"the prefix of ids that chose entries"`
 	Group   string    `json:"group,omitempty" doc:"the group of dead letters that chose entries"`
-	Filter  string    `json:"filter,omitempty" doc:"the filter that chose entries"`
+	Filter  string    `json:"filter,omitempty" doc:"the filter that chose entries, or the name of schedules and what was changed of them"`
 	Ended   bool      `json:"ended" doc:"whether the action has ended; if its process was killed, it never ends"`
 	Handled int       `json:"handled" doc:"the number of changed entries, as far as it is known"`
 	Took    float64   `json:"took_seconds" doc:"its duration in seconds; 0 until it has ended"`

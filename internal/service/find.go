@@ -200,7 +200,7 @@ type WhyReply struct {
 	ServersUnknown bool          `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
 	Owner          *OwnerRow     `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
 	Found          FoundRow      `json:"found" doc:"what the queue holds for the id, without payloads"`
-	Schedules      []ScheduleRow `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue holds nothing else for it"`
+	Schedules      []ScheduleRow `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue has no job of it"`
 	AsOf           time.Time     `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 

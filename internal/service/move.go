@@ -1,6 +1,8 @@
 package service
 
 import (
+	"fmt"
+
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -15,7 +17,7 @@ const MaxMoved = 100
 // MoveBody names the entries to move, and the queue to move them to.
 type MoveBody struct {
 	BulkBody
-	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too"`
+	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too. A move that did not finish in time is a problem with the result until then, and continues by a repeat, with the continue of that result if it has one"`
 }
 
 func (b *MoveBody) target() string { return b.To }
@@ -37,7 +39,30 @@ func (c *call) move(b *MoveBody) (*BulkReply, error) {
 		return nil, err
 	}
 	result, err := c.inspector.Move(c.ctx, c.queue, inspect.Target{Queue: b.To}, jobs)
-	return c.bulkReply(&result, err)
+	reply, err := c.bulkReply(&result, err)
+	return reply, c.halfway(err)
+}
+
+// halfway adds to the problem of a move that the store has not finished how far it came, and how to
+// continue it.
+func (c *call) halfway(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := *c.ProblemOf(c.queue, err)
+	if !p.silent() {
+		return err
+	}
+
+	switch r := p.Result; {
+	case r == nil:
+		p.Detail += "; no entry is known to have moved; send the request again to continue"
+	case r.Continue != "":
+		p.Detail += fmt.Sprintf("; %d entries have moved; send the request again with the continue of the result", r.Handled)
+	default:
+		p.Detail += fmt.Sprintf("; %d entries have moved; send the request again to move the others", r.Handled)
+	}
+	return &p
 }
 
 // moveMorgue moves all dead letters that match.
@@ -54,5 +79,6 @@ func (c *call) moveMorgue(b *MoveBody) (*BulkReply, error) {
 		return nil, err
 	}
 	result, err := c.inspector.MoveMorgue(c.ctx, c.queue, inspect.Target{Queue: b.To}, dead)
-	return c.bulkReply(&result, err)
+	reply, err := c.bulkReply(&result, err)
+	return reply, c.halfway(err)
 }

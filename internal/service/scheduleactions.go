@@ -68,9 +68,9 @@ func (c *call) runSchedules(b *ScheduleBody) (*ScheduleResult, error) {
 // ScheduleEditBody selects schedules and names what to change of them.
 type ScheduleEditBody struct {
 	ScheduleBody
-	Cron    *string    `json:"cron,omitempty" doc:"another cron expression, with zone"`
-	Zone    *string    `json:"zone,omitempty" doc:"the time zone of cron, such as Europe/Berlin"`
-	Every   *float64   `json:"every_seconds,omitempty" doc:"another interval in seconds, instead of cron"`
+	Cron    *string    `json:"cron,omitempty" doc:"another cron expression; without zone each schedule keeps its own zone"`
+	Zone    *string    `json:"zone,omitempty" doc:"another time zone, such as Europe/Berlin; without cron each schedule keeps its own expression"`
+	Every   *float64   `json:"every_seconds,omitempty" doc:"another interval in seconds, instead of cron and zone"`
 	From    *time.Time `json:"from,omitempty" doc:"a tick of that interval; by default 1 January 1970 UTC"`
 	Payload *Octets    `json:"payload,omitempty" doc:"another payload"`
 	Jitter  *float64   `json:"jitter_seconds,omitempty" doc:"another jitter in seconds"`
@@ -94,8 +94,8 @@ func (c *call) editSchedules(b *ScheduleEditBody) (*ScheduleResult, error) {
 
 // edit returns the change that the body names.
 func (b *ScheduleEditBody) edit() (edit inspect.ScheduleEdit, err error) {
-	edit.Skip = b.Skip
-	if edit.Spec, err = b.spec(); err != nil {
+	edit = inspect.ScheduleEdit{Cron: b.Cron, Zone: b.Zone, From: b.From, Skip: b.Skip}
+	if edit.Every, err = secondsOf("every_seconds", b.Every); err != nil {
 		return edit, err
 	}
 	if b.Payload != nil {
@@ -105,12 +105,8 @@ func (b *ScheduleEditBody) edit() (edit inspect.ScheduleEdit, err error) {
 		}
 		edit.Payload = &data
 	}
-	if b.Jitter != nil {
-		jitter, err := seconds("jitter_seconds", *b.Jitter)
-		if err != nil {
-			return edit, err
-		}
-		edit.Jitter = &jitter
+	if edit.Jitter, err = secondsOf("jitter_seconds", b.Jitter); err != nil {
+		return edit, err
 	}
 	if b.Catchup != nil {
 		within, err := seconds("within_seconds", b.Catchup.Within)
@@ -122,32 +118,13 @@ func (b *ScheduleEditBody) edit() (edit inspect.ScheduleEdit, err error) {
 	return edit, nil
 }
 
-// spec returns the text of the spec that the body names, or nil.
-func (b *ScheduleEditBody) spec() (*string, error) {
-	switch {
-	case (b.Cron == nil) != (b.Zone == nil):
-		return nil, ProblemBadRequest.With("give cron and zone together")
-	case b.Cron != nil && b.Every != nil:
-		return nil, ProblemBadRequest.With("give cron or every_seconds, not both")
-	case b.From != nil && b.Every == nil:
-		return nil, ProblemBadRequest.With("from needs every_seconds")
-	case b.Cron != nil:
-		text, err := core.CronSpec(*b.Cron, *b.Zone)
-		return &text, err
-	case b.Every == nil:
+// secondsOf returns a number of seconds as a duration, or nil for nil.
+func secondsOf(name string, n *float64) (*time.Duration, error) {
+	if n == nil {
 		return nil, nil
 	}
-
-	every, err := seconds("every_seconds", *b.Every)
-	if err != nil {
-		return nil, err
-	}
-	var anchor core.Instant
-	if b.From != nil {
-		anchor = core.InstantOf(*b.From)
-	}
-	text, err := core.IntervalSpec(every, anchor)
-	return &text, err
+	d, err := seconds(name, *n)
+	return &d, err
 }
 
 // seconds returns a number of seconds as a duration, in whole microseconds.

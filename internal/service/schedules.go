@@ -48,6 +48,8 @@ type ScheduleRow struct {
 	Late          float64          `json:"late_seconds" doc:"how many seconds the tick has been due; 0 if it is not"`
 	Paused        bool             `json:"paused" doc:"whether an operator has paused the schedule"`
 	Note          string           `json:"note,omitempty" doc:"the reason of the pause"`
+	PausedBy      string           `json:"paused_by,omitempty" doc:"who paused it, or gave another note later"`
+	PausedAt      time.Time        `json:"paused_at,omitzero" doc:"when it was paused"`
 	Jitter        float64          `json:"jitter_seconds" doc:"each tick is delayed by a time below it"`
 	CatchupMost   int              `json:"catchup_most" doc:"how many ticks are pushed if more are due at once, the newest"`
 	CatchupWithin float64          `json:"catchup_within_seconds" doc:"the age up to which a tick is pushed; 0 is any age"`
@@ -64,6 +66,7 @@ type ScheduleRow struct {
 	Missed        int64            `json:"missed" doc:"the number of ticks that its catch-up dropped"`
 	Skipped       int64            `json:"skipped" doc:"the number of ticks that were dropped since the id had a job"`
 	Recent        []TickRow        `json:"recent,omitempty" doc:"its last ticks, oldest first"`
+	Backfill      *BackfillRow     `json:"backfill,omitempty" doc:"the last backfill, whose ticks the counts and recent don't have"`
 	Broken        string           `json:"broken,omitempty" doc:"why a server can't read the spec; it tries again each minute"`
 }
 
@@ -81,6 +84,15 @@ type TickRow struct {
 	Late    float64   `json:"late_seconds" doc:"the seconds from when it was due to its outcome"`
 }
 
+// BackfillRow is a push of the past ticks of a schedule by an operator.
+type BackfillRow struct {
+	From  time.Time `json:"from" doc:"the begin of the range, inclusive"`
+	To    time.Time `json:"to" doc:"the end of the range, exclusive"`
+	Ticks int       `json:"ticks" doc:"the number of ticks that were pushed, the first of the range"`
+	By    string    `json:"by,omitempty" doc:"who pushed them"`
+	At    time.Time `json:"at" doc:"when it began"`
+}
+
 // schedule returns the row of a schedule. payloads above 0 shows its payload.
 func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 	row := ScheduleRow{
@@ -94,6 +106,9 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 	if s.Next < core.MaxInstant {
 		row.Next = s.Next.Time().UTC()
 	}
+	if s.Paused {
+		row.PausedBy, row.PausedAt = s.PausedBy, s.PausedAt.Time().UTC()
+	}
 	if s.FixedScore {
 		row.Score = &s.Score
 	}
@@ -103,6 +118,9 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 			meta := OctetsOf(s.Meta)
 			row.Payload.Meta, row.Payload.MetaBase64 = meta.Data, meta.Base64
 		}
+	}
+	if b := s.Backfill; b != nil {
+		row.Backfill = &BackfillRow{b.From.Time().UTC(), b.To.Time().UTC(), b.Ticks, b.By, b.At.Time().UTC()}
 	}
 	for _, t := range s.Recent {
 		row.Recent = append(row.Recent, TickRow{t.Due.Time().UTC(), string(t.Outcome), t.Late.Seconds()})

@@ -188,6 +188,16 @@ func listed(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
+// Cron returns the expression and the zone of a spec's text. ok is false for an interval, and for a
+// text that no version up to this one has written.
+func Cron(spec string) (expression, zone string, ok bool) {
+	fields := strings.Fields(spec)
+	if len(fields) != 7 || fields[0] != "cron" {
+		return "", "", false
+	}
+	return strings.Join(fields[1:6], " "), fields[6], true
+}
+
 // Zone returns the time zone of a spec's text for people: UTC for an interval.
 func Zone(spec string) string {
 	if zone := core.SpecZone(spec); zone != "" {

@@ -1,8 +1,10 @@
 package wrong
 
 import (
+	"slices"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 )
@@ -11,26 +13,55 @@ import (
 // interval, and a new schedule once within another.
 const LateTick = time.Minute
 
+// fullPage is the number of names on a full page; see [inspect.Inspector.ScheduleNames].
+const fullPage = 100
+
 // Ticks has what is known of the schedules of a queue.
 type Ticks struct {
 	// Since is when the tick was due that has been due longest. It is zero if none was late.
 	Since time.Time
-	// Broken are names of schedules whose spec servers can't read.
+	// Broken are names of schedules whose spec servers can't read, in their order.
 	Broken []string
+	// Checked is the number of schedules that Broken is known from, and Of is the number of schedules
+	// that the queue has at least.
+	Checked, Of int64
+	// More is true if the queue may have names that were not read.
+	More bool
 }
 
-// TicksOf returns what is known of the schedules of a queue from its late tick at a time, and from
-// the first page of its schedules' names. Of each name it checks only the first schedule.
-func TicksOf(late inspect.LateTick, now time.Time, names []inspect.ScheduleName) (t Ticks) {
+// TicksOf returns what is known of the schedules of a queue from its late tick at a time, from the
+// first page of its schedules' names, and from some of its schedules. Of each name it checks the
+// first schedule, and those among the others.
+func TicksOf(late inspect.LateTick, now time.Time, names []inspect.ScheduleName, others ...inspect.Schedule) (t Ticks) {
 	if late.Late >= LateTick {
 		t.Since = now.Add(-late.Late)
 	}
-	for at := range names {
-		if n := &names[at]; n.First.Broken != "" && !n.First.Paused {
-			t.Broken = append(t.Broken, n.Name)
+
+	checked := make(map[core.ScheduleKey]bool, len(names)+len(others))
+	check := func(s *core.Schedule) {
+		checked[s.ScheduleKey] = true
+		if s.Broken != "" && !s.Paused && !slices.Contains(t.Broken, s.Name) {
+			t.Broken = append(t.Broken, s.Name)
 		}
 	}
+	for at := range names {
+		check(&names[at].First.Schedule)
+		t.Of += names[at].Count
+	}
+	for at := range others {
+		check(&others[at].Schedule)
+	}
+	slices.Sort(t.Broken)
+	t.Checked, t.More = int64(len(checked)), len(names) >= fullPage
 	return t
+}
+
+// partly states how many schedules were checked, if those are not all.
+func (t *Ticks) partly() string {
+	if t.Checked >= t.Of && !t.More {
+		return ""
+	}
+	return " (checked: " + figures.Exact(t.Checked) + " of at least " + figures.Exact(t.Of) + " schedules)"
 }
 
 // schedules adds lines about the schedules of a queue that don't fire. served is true if a server
@@ -45,7 +76,7 @@ func (r *rules) schedules(s *inspect.QueueStats, served bool) {
 		if n > 1 {
 			what = "schedules:"
 		}
-		r.of(BrokenSchedule, s, int64(n), time.Time{}, "servers can't read the spec of %s %s", what, someOf(t.Broken))
+		r.of(BrokenSchedule, s, int64(n), time.Time{}, "servers can't read the spec of %s %s%s", what, someOf(t.Broken), t.partly())
 	}
 	if t.Since.IsZero() || !served && (s.Lag > 0 || s.Claimed > 0) { // then another line has the cause
 		return

@@ -390,6 +390,9 @@ var tests = []struct {
 	}, nil},
 	{"a broken schedule", func(v *View) { v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}}} },
 		[]string{"broken schedule orders since 0s: servers can't read the spec of the schedule nightly"}},
+	{"a broken schedule among many", func(v *View) {
+		v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}, Checked: 101, Of: 1200}}
+	}, []string{"broken schedule orders since 0s: servers can't read the spec of the schedule nightly (checked: 101 of at least 1,200 schedules)"}},
 	{"broken schedules", func(v *View) {
 		v.Ticks = map[string]Ticks{"orders": {Broken: []string{"a", "b", "c", "d"}, Since: ago(2 * time.Minute)}}
 	}, []string{

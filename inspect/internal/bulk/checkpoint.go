@@ -38,12 +38,19 @@ type Standing struct {
 	Shards int          `json:"n"`
 	Before core.Instant `json:"b"`
 	// Shard is the first shard that is not finished, and (Key, ID) the place in it.
-	Shard   int    `json:"s"`
-	Key     int64  `json:"k,omitempty"`
-	ID      string `json:"i,omitempty"`
-	Done    int    `json:"d"`
-	Total   int    `json:"t"`
-	Handled int    `json:"h"`
+	Shard int    `json:"s"`
+	Key   int64  `json:"k,omitempty"`
+	ID    string `json:"i,omitempty"`
+	// Schedules is true if a move is finished with the jobs. The place in the shard is then
+	// (Name, ID), and Different is the number of schedules that were left since the target has
+	// others.
+	Schedules bool   `json:"c,omitempty"`
+	Name      string `json:"o,omitempty"`
+	Different int    `json:"e,omitempty"`
+
+	Done    int `json:"d"`
+	Total   int `json:"t"`
+	Handled int `json:"h"`
 	// Met is that of the Tally. Part is true if Total counts more entries than the action applies to.
 	Met  int  `json:"m"`
 	Part bool `json:"u,omitempty"`

@@ -174,6 +174,17 @@ func (r *Run) note(shard int, from ports.Cursor) error {
 		return nil
 	}
 	r.At.Shard, r.At.Key, r.At.ID = shard, from.Key, from.ID
+	return r.mark()
+}
+
+// Mark makes the checkpoint of a place in the schedules of a move.
+func (r *Run) Mark(shard int, place core.ScheduleKey, different int) error {
+	r.At.Schedules, r.At.Shard, r.At.Key, r.At.ID, r.At.Name, r.At.Different = true, shard, 0, place.ID, place.Name, different
+	return r.mark()
+}
+
+// mark makes the checkpoint of At.
+func (r *Run) mark() error {
 	r.At.Done, r.At.Total, r.At.Handled, r.At.Met = r.Done, r.Total, r.Handled, r.Met
 	text, err := r.At.text()
 	if err != nil {
@@ -184,6 +195,13 @@ func (r *Run) note(shard int, from ports.Cursor) error {
 		r.o.Checkpoint(text)
 	}
 	return nil
+}
+
+// Ends reports whether Limit or Stop ends the run, after n more entries were handled.
+func (r *Run) Ends(n int) bool {
+	r.taken += n
+	r.stopped = r.stopped || r.o.Stop != nil && r.o.Stop(r.Done-r.before)
+	return r.stopped || r.o.Limit > 0 && r.taken >= r.o.Limit
 }
 
 // Wait waits for d. If ctx ends before that, it returns the context's error.

@@ -111,11 +111,11 @@ func (f *Firer) change(s Shard, firings []firing, sum *total) (next time.Time, e
 			r.Changes = append(r.Changes, firings[i].change)
 		}
 		reply, err := f.call(r)
-		switch {
-		case err != nil:
+		if err == nil {
+			err = reply.Check(&r)
+		}
+		if err != nil {
 			return time.Time{}, err
-		case len(reply.Results) == 0 || len(reply.Results) > len(firings):
-			return time.Time{}, errNothingFired
 		}
 
 		for i, result := range reply.Results {

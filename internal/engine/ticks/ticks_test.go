@@ -611,11 +611,11 @@ func TestAFiringThatFailsOnceIsTriedAgainSoon(t *testing.T) {
 		{"no result", "ChangeSchedules", func(reply any) error {
 			*reply.(*ports.ChangeSchedulesReply) = ports.ChangeSchedulesReply{}
 			return nil
-		}, "were not fired"},
+		}, "0 results for 1 changes"},
 		{"too many results", "ChangeSchedules", func(reply any) error {
 			*reply.(*ports.ChangeSchedulesReply) = ports.ChangeSchedulesReply{Results: refused}
 			return nil
-		}, "were not fired"},
+		}, "2 results for 1 changes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onBench(t, func(b *bench) {
