@@ -142,26 +142,38 @@ func (cal *calendar) names(queue string, list []service.ScheduleNameRow) (rows [
 	return rows
 }
 
-// scheduleState is a state of a schedule, and whether it holds.
+// scheduleState is a state that a schedule may have.
 type scheduleState struct {
-	holds              bool
-	class, sign, state string
+	name, class, sign string
+	holds             func(*calendar, *scheduleRow) bool
+}
+
+// scheduleStates are the states of schedules, worst first. The last one holds for all.
+var scheduleStates = [...]scheduleState{
+	{"broken", "bad", "●", func(_ *calendar, row *scheduleRow) bool { return row.Broken != "" && !row.Paused }},
+	{"late", "bad", "◷", func(cal *calendar, row *scheduleRow) bool {
+		return row.Late >= wrong.LateTick.Seconds() && !cal.paused[row.Queue]
+	}},
+	{"missed", "late", "◷", func(_ *calendar, row *scheduleRow) bool { return row.missed() }},
+	{"paused", "paused", "‖", func(_ *calendar, row *scheduleRow) bool { return row.Paused }},
+	{"queue paused", "paused", "‖", func(cal *calendar, row *scheduleRow) bool { return cal.paused[row.Queue] }},
+	{"ended", "muted", "◦", func(_ *calendar, row *scheduleRow) bool { return row.Next.IsZero() }},
+	{"fine", "good", "✓", func(*calendar, *scheduleRow) bool { return true }},
+}
+
+// stateNames returns the names of the states, worst first.
+func stateNames() (names []string) {
+	for at := range scheduleStates {
+		names = append(names, scheduleStates[at].name)
+	}
+	return names
 }
 
 // state sets the state of a row: the worst that holds.
 func (cal *calendar) state(row *scheduleRow) {
-	states := []scheduleState{
-		{row.Broken != "" && !row.Paused, "bad", "●", "broken"},
-		{row.Late >= wrong.LateTick.Seconds() && !cal.paused[row.Queue], "bad", "◷", "late"},
-		{row.missed(), "late", "◷", "missed"},
-		{row.Paused, "paused", "‖", "paused"},
-		{cal.paused[row.Queue], "paused", "‖", "queue paused"},
-		{row.Next.IsZero(), "muted", "◦", "ended"},
-		{true, "good", "✓", "fine"},
-	}
-	row.worst = slices.IndexFunc(states, func(s scheduleState) bool { return s.holds })
-	worst := &states[row.worst]
-	row.Class, row.Sign, row.State = worst.class, worst.sign, worst.state
+	row.worst = slices.IndexFunc(scheduleStates[:], func(s scheduleState) bool { return s.holds(cal, row) })
+	worst := &scheduleStates[row.worst]
+	row.Class, row.Sign, row.State = worst.class, worst.sign, worst.name
 }
 
 // missed reports whether the last tick was missed, unless the schedule is paused.

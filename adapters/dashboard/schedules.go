@@ -14,12 +14,63 @@ import (
 
 // Limits of the pages of schedules. The page of all queues asks no further queue once it has enough
 // rows, has asked scheduleQueues queues, or has taken as long as a look may. Each call returns at
-// most scheduleRows names or schedules.
+// most scheduleRows names or schedules. Where few of those match a filter, a page makes at most
+// filteredCalls calls.
 const (
 	scheduleQueues = 50
 	enoughRows     = 200
 	scheduleRows   = 100
+	filteredCalls  = 10
 )
+
+// scheduleFilter chooses rows of a list of schedules.
+type scheduleFilter struct {
+	// Name is a part of the name, in any case of letters. State is one of stateNames. Either may be
+	// empty.
+	Name, State string
+}
+
+// filter returns the filter that the page's address has. An unknown state chooses all.
+func (c *call) filter() scheduleFilter {
+	q := c.r.URL.Query()
+	f := scheduleFilter{Name: strings.TrimSpace(q.Get("name")), State: q.Get("state")}
+	if !slices.Contains(stateNames(), f.State) {
+		f.State = ""
+	}
+	return f
+}
+
+// rows returns the rows that the filter chooses.
+func (f *scheduleFilter) rows(all []scheduleRow) []scheduleRow {
+	part := strings.ToLower(f.Name)
+	return slices.DeleteFunc(all, func(row scheduleRow) bool {
+		return f.State != "" && row.State != f.State || !strings.Contains(strings.ToLower(row.Name), part)
+	})
+}
+
+// Any reports whether the filter leaves out anything.
+func (f scheduleFilter) Any() bool { return f != scheduleFilter{} }
+
+// chip is a choice of a filter.
+type chip struct {
+	Name    string
+	Options []option
+}
+
+// option is a value of a choice.
+type option struct {
+	Value, Text string
+	Current     bool
+}
+
+// chipOf returns a choice between all and some values.
+func chipOf(name, current string, values ...string) chip {
+	of := chip{name, []option{{"", "all", current == ""}}}
+	for _, value := range values {
+		of.Options = append(of.Options, option{value, value, value == current})
+	}
+	return of
+}
 
 // scheduleTable is a table of schedules.
 type scheduleTable struct {
@@ -37,16 +88,19 @@ type scheduleTable struct {
 
 // schedulesBody is the page of the schedules of all queues or of one queue, a row for each name.
 type schedulesBody struct {
-	Queue string
-	Now   time.Time
-	Table scheduleTable
-	Sum   string
+	Queue  string
+	Now    time.Time
+	Filter scheduleFilter
+	Chips  []chip
+	// Hidden are fields of the form of the filter that have no choice.
+	Hidden []hiddenField
+	Table  scheduleTable
+	Sum    string
 	// Failed are queues whose schedules can't be read, with the reasons.
 	Failed    []string
 	Unreached []string
-	// Later is true if other names come before the page. Next is the address of the next page, or "".
-	Later bool
-	Next  string
+	// First is the address of the first page if this is another one. Next is that of the next page.
+	First, Next string
 }
 
 // schedulesPage makes the page of the schedules of all queues or of one queue.
@@ -55,8 +109,20 @@ func (c *call) schedulesPage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &schedulesBody{Queue: c.queue, Now: c.looker.now()}
-	b.Table = scheduleTable{Label: "Schedules", All: c.queue == "", Back: "schedules", May: c.may()}
+	b := &schedulesBody{Queue: c.queue, Now: c.looker.now(), Filter: c.filter()}
+	b.Table = scheduleTable{
+		Label: "Schedules",
+		All:   c.queue == "",
+		Back:  "schedules",
+		Stood: fields("back.name", b.Filter.Name, "back.state", b.Filter.State),
+		May:   c.may(),
+	}
+	if c.mayView("") {
+		b.Chips = append(b.Chips, chipOf("q", c.queue, c.looker.queues()...))
+	} else {
+		b.Hidden = fields("q", c.queue)
+	}
+	b.Chips = append(b.Chips, chipOf("state", b.Filter.State, stateNames()...))
 
 	cal := c.calendar(s)
 	if c.queue != "" {
@@ -88,24 +154,62 @@ func (c *call) schedulesOf(b *schedulesBody, cal *calendar) error {
 	}
 
 	after := c.r.URL.Query().Get("after")
-	reply, err := asked(c, service.ScheduleNames, c.queue, &service.ScheduleNamesQuery{After: after, Limit: scheduleRows})
+	next, err := c.addNames(b, cal, c.queue, after)
 	if err != nil {
 		return err
 	}
 
-	b.Table.Rows, b.Unreached, b.Later = cal.names(c.queue, reply.Items), reply.Unreached, after != ""
-	b.Table.Stood = fields("back.after", after)
-	if reply.Next != "" {
-		b.Next = href("schedules", "q", c.queue, "after", reply.Next)
+	b.Table.Stood = append(b.Table.Stood, fields("back.after", after)...)
+	if after != "" {
+		b.First = c.with("after", "")
+	}
+	if next != "" {
+		b.Next = c.with("after", next)
 	}
 	return nil
+}
+
+// addNames adds a page of the names of a queue that the filter chooses, and returns where the next
+// page begins, or "".
+func (c *call) addNames(b *schedulesBody, cal *calendar, queue, after string) (next string, err error) {
+	before := len(b.Table.Rows)
+	for calls := range filteredCalls {
+		if calls > 0 && c.cost > lookTime {
+			break
+		}
+		query := service.ScheduleNamesQuery{After: after, Limit: scheduleRows}
+		reply, err := asked(c, service.ScheduleNames, queue, &query)
+		if err != nil {
+			return "", err
+		}
+
+		b.Table.Rows = append(b.Table.Rows, b.Filter.rows(cal.names(queue, reply.Items))...)
+		b.Unreached = appendNew(b.Unreached, reply.Unreached)
+		after = reply.Next
+		if after == "" || len(b.Table.Rows)-before >= scheduleRows {
+			break
+		}
+	}
+	return after, nil
+}
+
+// appendNew appends the texts that a list lacks.
+func appendNew(list, more []string) []string {
+	for _, text := range more {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 // allSchedules adds the first names of queues, from the queue that the address names on.
 func (c *call) allSchedules(b *schedulesBody, cal *calendar, s *snapshot) {
 	from, queues := c.r.URL.Query().Get("after"), 0
-	b.Later = from != ""
-	b.Table.Stood = append(fields("back.after", from), hiddenField{"back.all", "1"})
+	b.Table.Stood = append(b.Table.Stood, append(fields("back.after", from), hiddenField{"back.all", "1"})...)
+	if from != "" {
+		b.First = c.with("after", "")
+	}
 
 	for at := range s.view.Stats {
 		name := s.view.Stats[at].Queue.Name
@@ -113,19 +217,17 @@ func (c *call) allSchedules(b *schedulesBody, cal *calendar, s *snapshot) {
 			continue
 		}
 		if queues++; queues > scheduleQueues || len(b.Table.Rows) >= enoughRows || c.cost > lookTime {
-			b.Next = href("schedules", "after", name)
+			b.Next = c.with("after", name)
 			return
 		}
 
-		reply, err := asked(c, service.ScheduleNames, name, &service.ScheduleNamesQuery{Limit: scheduleRows})
+		more, err := c.addNames(b, cal, name, "")
 		if err != nil {
 			b.Failed = append(b.Failed, name+": "+c.errorText(name, "", err.Error()))
 			continue
 		}
 
-		b.Table.Rows = append(b.Table.Rows, cal.names(name, reply.Items)...)
-		b.Unreached = append(b.Unreached, reply.Unreached...)
-		if reply.Next != "" {
+		if more != "" {
 			b.Failed = append(b.Failed, name+": it has more names; its own page shows them")
 		}
 	}
@@ -157,7 +259,7 @@ func sumOf(rows []scheduleRow, now time.Time) string {
 	}
 
 	var texts []string
-	for _, state := range []string{"broken", "late", "missed", "paused", "queue paused", "ended", "fine"} {
+	for _, state := range stateNames() {
 		if n := counts[state]; n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", n, state))
 		}
@@ -172,10 +274,14 @@ func sumOf(rows []scheduleRow, now time.Time) string {
 // namedBody is the page of the schedules of one name.
 type namedBody struct {
 	Queue, Name string
-	Table       scheduleTable
-	Unreached   []string
-	Later       bool
-	Next        string
+	// State is the state of the schedules to list, or "" for all.
+	State     string
+	Chip      chip
+	Linked    bool
+	Table     scheduleTable
+	Unreached []string
+	// First and Next are as in schedulesBody.
+	First, Next string
 	May         *rights
 }
 
@@ -192,23 +298,49 @@ func (c *call) namedPage() (*view, error) {
 		return nil, newProblem(http.StatusBadRequest, "No schedule is named", "Start from the list of schedules.")
 	}
 
-	query := service.SchedulesQuery{Name: name, After: after, Limit: scheduleRows}
-	reply, err := asked(c, service.Schedules, c.queue, &query)
-	if err != nil {
-		return nil, err
-	}
-
-	b := &namedBody{Queue: c.queue, Name: name, Unreached: reply.Unreached, Later: after != "", May: c.may()}
+	b := &namedBody{Queue: c.queue, Name: name, State: c.filter().State, Linked: c.linked(), May: c.may()}
+	b.Chip = chipOf("state", b.State, stateNames()...)
 	b.Table = scheduleTable{
-		Rows:  c.calendar(s).rows(c.queue, reply.Items),
 		Label: "Ids with this schedule",
 		Named: true,
 		Back:  "named",
-		Stood: fields("back.name", name, "back.after", after),
+		Stood: fields("back.name", name, "back.state", b.State, "back.after", after),
 		May:   b.May,
 	}
-	if reply.Next != "" {
-		b.Next = href("named", "q", c.queue, "name", name, "after", reply.Next)
+	if after != "" {
+		b.First = c.with("after", "")
+	}
+
+	next, err := c.addIDs(b, c.calendar(s), after)
+	if err != nil {
+		return nil, err
+	}
+	if next != "" {
+		b.Next = c.with("after", next)
 	}
 	return &view{page: "named", title: c.queue + ": " + shown(name), live: true, body: b}, nil
+}
+
+// addIDs adds a page of the ids whose schedule has the wanted state, and returns where the next
+// page begins, or "".
+func (c *call) addIDs(b *namedBody, cal *calendar, after string) (next string, err error) {
+	filter := scheduleFilter{State: b.State}
+	for calls := range filteredCalls {
+		if calls > 0 && c.cost > lookTime {
+			break
+		}
+		query := service.SchedulesQuery{Name: b.Name, After: after, Limit: scheduleRows}
+		reply, err := asked(c, service.Schedules, c.queue, &query)
+		if err != nil {
+			return "", err
+		}
+
+		b.Table.Rows = append(b.Table.Rows, filter.rows(cal.rows(c.queue, reply.Items))...)
+		b.Unreached = appendNew(b.Unreached, reply.Unreached)
+		after = reply.Next
+		if after == "" || len(b.Table.Rows) >= scheduleRows {
+			break
+		}
+	}
+	return after, nil
 }

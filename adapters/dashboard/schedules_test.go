@@ -326,3 +326,87 @@ func TestHostileSchedulesAreText(t *testing.T) {
 		isText(t, text, answerOf(h.board, request(http.MethodGet, "/"+href("named", "q", "orders", "name", text), nil)).Body.String())
 	}
 }
+
+func TestFiltersOfSchedules(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.declare("mails", 1)
+	pause := func(s *core.Schedule) { s.Paused = true }
+	h.schedule("orders", "a", "nightly", nil)
+	h.schedule("orders", "b", "weekly", pause)
+	h.schedule("mails", "a", "Night-digest", pause)
+	h.schedule("mails", "b", "gone", func(s *core.Schedule) { s.Next = core.MaxInstant })
+
+	for target, want := range map[string][2]string{
+		"/schedules?state=paused":                {"2 names, 2 schedules; 2 paused", "nightly"},
+		"/schedules?name=NIGHT":                  {"2 names, 2 schedules; 1 paused, 1 fine", "weekly"},
+		"/schedules?name=night&state=paused":     {"Night-digest", "weekly"},
+		"/schedules?q=orders&state=paused":       {"1 name, 1 schedule; 1 paused", "nightly"},
+		"/schedules?q=orders&state=ended":        {"No schedules match.", "nightly"},
+		"/schedules?state=nix":                   {"4 names, 4 schedules;", "No schedules match."},
+		"/named?q=orders&name=weekly&state=fine": {"No schedules of this name match.", ">b</a>"},
+	} {
+		page := h.get(target)
+		says(t, page, want[0])
+		saysNot(t, page, want[1])
+	}
+	page := h.get("/schedules?name=night&state=paused")
+	for _, want := range []string{`<option value="paused" selected>`, `name="name" value="night"`, `<option value="mails">mails</option>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in %s", want, page)
+		}
+	}
+
+	// An action leads back to the list as it was.
+	w := h.form("op", "resume-schedule", "q", "mails", "id", "a", "name", "Night-digest", "confirm", "1",
+		"back", "schedules", "back.all", "1", "back.name", "night", "back.state", "paused")
+	if to := w.Header().Get("Location"); to != "schedules?did=resume-schedule&name=night&state=paused" {
+		t.Errorf("the action leads to %q", to)
+	}
+}
+
+// A filter reads on until enough rows match, within bounds, and the next page goes on from there.
+func TestFiltersOfManySchedules(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 1150 {
+		h.schedule("orders", "a", fmt.Sprintf("n%04d", n), func(s *core.Schedule) { s.Paused = n%100 == 0 })
+		h.schedule("orders", fmt.Sprintf("id%04d", n), "shared", func(s *core.Schedule) { s.Paused = n%100 == 0 })
+	}
+	page := h.get("/schedules?q=orders&state=paused")
+	says(t, page, "10 names, 10 schedules; 10 paused", "n0900", "next page")
+	next := link(t, page, "next page")
+	if !strings.Contains(next, "state=paused") {
+		t.Errorf("the next page is %q, without the filter", next)
+	}
+	page = h.get(next)
+	says(t, page, "n1000", "n1100", "first page")
+	saysNot(t, page, "n0900", "next page")
+	says(t, h.get("/schedules?q=orders&name=nix"), "None of the schedules read so far match; more follow.")
+	says(t, h.get("/schedules?name=n08"), "100 names, 100 schedules; 1 paused, 99 fine")
+	says(t, h.get("/schedules?name=n11"), "it has more names; its own page shows them", "more follow.")
+
+	page = h.get("/named?q=orders&name=shared&state=paused")
+	says(t, page, "id0900", "next page")
+	saysNot(t, page, "id1000", "id0901")
+	page = h.get(link(t, page, "next page"))
+	says(t, page, "id1000", "id1100", "first page")
+	saysNot(t, page, "next page")
+	says(t, h.get("/named?q=orders&name=shared&state=ended"), "None of the schedules read so far match; more follow.")
+}
+
+// A user who may not see all queues gets no list of them.
+func TestFiltersOfSchedulesOfOneQueue(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Queue != "orders" {
+			return errors.New("no")
+		}
+		return nil
+	}}})
+	h.declare("secret-queue", 1)
+	h.schedule("orders", "a", "nightly", nil)
+	page := h.get("/schedules?q=orders&state=fine")
+	says(t, page, "nightly")
+	saysNot(t, page, "secret-queue")
+	if !strings.Contains(page, `<input type="hidden" name="q" value="orders">`) {
+		t.Error("the form of the filter loses the queue")
+	}
+}
