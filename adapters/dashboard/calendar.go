@@ -25,8 +25,10 @@ type scheduleRow struct {
 	Expression string
 	NextAt     when
 	NextLocal  string
-	Last       *tickRow
-	Marks      []tickMark
+	// Changed is when it was changed last.
+	Changed when
+	Last    *tickRow
+	Marks   []tickMark
 	// MarksText describes the marks.
 	MarksText string
 	// Href is the page of the schedule or, if there are several or if ids are redacted, of the name.
@@ -111,6 +113,7 @@ func (cal *calendar) row(queue string, r *service.ScheduleRow, count int64) sche
 		Expression:  expression(r.Spec),
 		NextAt:      when{r.Next, cal.now},
 		NextLocal:   cal.local(r.Next, r.Zone),
+		Changed:     when{r.ChangedAt, cal.now},
 		Href:        href("named", "q", queue, "name", r.Name),
 		Acts:        cal.linked && count == 1,
 	}

@@ -83,6 +83,9 @@ func (w when) Text() string {
 	return figures.Span(seconds(d)) + " ago"
 }
 
+// Ahead reports whether the time is after now.
+func (w when) Ahead() bool { return w.At.After(w.Now) }
+
 // For returns the span from the time until now.
 func (w when) For() string { return figures.Span(seconds(max(0, w.Now.Sub(w.At)))) }
 

@@ -13,8 +13,6 @@ type scheduleBody struct {
 	Queue, ID string
 	Now       time.Time
 	Row       scheduleRow
-	// Changed is when it was changed last.
-	Changed when
 	// Job states what became of the last tick's job.
 	Job, JobClass string
 	Ticks         []*tickRow
@@ -58,7 +56,7 @@ func (c *call) schedulePage() (*view, error) {
 
 	cal := c.calendar(s)
 	b.Row = cal.row(c.queue, &reply.ScheduleRow, 1)
-	b.Changed, b.Unreadable = when{reply.ChangedAt, b.Now}, reply.Unreadable
+	b.Unreadable = reply.Unreadable
 	b.LateFor = inSeconds(reply.Late)
 
 	if reply.Payload != nil {

@@ -50,7 +50,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	h.schedule("orders", "b", "broken", func(s *core.Schedule) { s.Broken, s.RetryAt = "no zone", s.Next })
 	h.schedule("orders", "b", "late", func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-time.Minute)) })
 	h.schedule("mails", "c", "ended", func(s *core.Schedule) { s.Next = core.MaxInstant })
-	h.schedule("mails", "c", "paused", func(s *core.Schedule) { s.Paused, s.Note = true, "bank" })
+	h.schedule("mails", "c", "paused", func(s *core.Schedule) { s.Paused, s.Note, s.By = true, "bank", "ann" })
 	h.schedule("mails", "d", "missed", ticks(core.TickFired, core.TickMissed))
 	h.schedule("mails", "e", "missed", nil)
 	h.schedule("stopped", "a", "nightly", ticks(core.TickByHand))
@@ -65,7 +65,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; the next tick is in 18 h 56 min",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
 		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed", "◷ missed, and not made up for Tue 1 Jan 04:04 CET",
-		"paused c mails ‖ paused", "none", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
+		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed by ann 0 s ago “bank” Push now … Resume …", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
 		"afine a orders ✓ fine", "in 18 h 56 min Wed 2 Jan 23:00 CET", "✓ fired Tue 1 Jan 04:04 CET",
 	} {
 		found := strings.Index(text[at:], want)
@@ -244,6 +244,15 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 	if h.stored("a", "other").Paused {
 		t.Error("another name is paused too")
 	}
+
+	// The row of a name with several ids has the same actions, and the row of one id acts on that.
+	for _, page := range []string{h.get("/schedules"), h.get("/queue?q=orders")} {
+		says(t, page, "nightly 3 ids, here the first", "Push all … Resume all …", "other a", "Push now … Pause …")
+		if n := strings.Count(page, `name="all" value="1"`); n != 1 {
+			t.Errorf("%d forms act on all of a name", n)
+		}
+	}
+	says(t, h.do("op", "resume-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "schedules", "confirm", "0"), "Resumed.", "nightly 3 ids")
 
 	// A form that has lost the id must not act on all.
 	for _, lost := range [][]string{
