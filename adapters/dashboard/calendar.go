@@ -44,6 +44,9 @@ type tickRow struct {
 	Local              string
 	Class, Sign, Words string
 	Late               time.Duration
+	// Job is what became of the job, if that is known.
+	Job    *tickJob
+	pushed bool
 }
 
 // tickMark is the drawing of a tick.
@@ -190,9 +193,9 @@ func (cal *calendar) tick(t *service.TickRow, zone string) *tickRow {
 	row := &tickRow{At: when{t.At, cal.now}, Local: cal.local(t.At, zone), Late: inSeconds(t.Late)}
 	switch core.TickOutcome(t.Outcome) {
 	case core.TickFired:
-		row.Class, row.Sign, row.Words = "good", "✓", "fired"
+		row.Class, row.Sign, row.Words, row.pushed = "good", "✓", "fired", true
 	case core.TickByHand:
-		row.Class, row.Sign, row.Words = "good", "✓", "fired by hand"
+		row.Class, row.Sign, row.Words, row.pushed = "good", "✓", "fired by hand", true
 	case core.TickMissed:
 		row.Class, row.Sign, row.Words = "late", "◷", "missed, and not made up for"
 	case core.TickSkipped:

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/service"
 )
 
@@ -13,14 +12,17 @@ type scheduleBody struct {
 	Queue, ID string
 	Now       time.Time
 	Row       scheduleRow
-	// Job states what became of the last tick's job.
-	Job, JobClass string
-	Ticks         []*tickRow
-	Next          []nextRow
-	Unreadable    string
-	Payload       *payload
-	Hidden        bool // the payload must not be shown
-	May           *rights
+	// Nothing is the last tick if it pushed nothing. Job is what became of the job of the last tick
+	// that pushed.
+	Nothing *tickRow
+	Job     *tickJob
+	// Ticks are the last ticks, newest first.
+	Ticks      []*tickRow
+	Next       []nextRow
+	Unreadable string
+	Payload    *payload
+	Hidden     bool // the payload must not be shown
+	May        *rights
 	// LateFor is how long the next tick has been due.
 	LateFor time.Duration
 }
@@ -69,59 +71,109 @@ func (c *call) schedulePage() (*view, error) {
 		b.Next = append(b.Next, nextRow{when{tick.At, b.Now}, cal.local(tick.At, reply.Zone)})
 	}
 
-	if err := c.lastJob(b, &reply.ScheduleRow); err != nil {
+	if err := c.lastJob(b); err != nil {
 		return nil, err
 	}
 	return &view{page: "schedule", title: shown(b.Row.Name), live: true, body: b}, nil
 }
 
-// lastJob states what became of the job of the last tick, by what the queue has of the id now.
-func (c *call) lastJob(b *scheduleBody, r *service.ScheduleRow) error {
-	n := len(r.Recent)
-	if n == 0 {
+// lastJob adds what became of the job of the last tick, by what the queue has of the id now.
+func (c *call) lastJob(b *scheduleBody) error {
+	if len(b.Ticks) == 0 {
 		return nil
 	}
-
-	last := &r.Recent[n-1]
-	if o := core.TickOutcome(last.Outcome); o != core.TickFired && o != core.TickByHand {
-		b.Job, b.JobClass = "It pushed nothing: "+b.Ticks[0].Words+".", b.Ticks[0].Class
-		return nil
+	last := b.Ticks[0]
+	if !last.pushed {
+		b.Nothing = last
+	}
+	pushed := last // or the last tick, if it is not known which one pushed
+	if at := slices.IndexFunc(b.Ticks, func(t *tickRow) bool { return t.pushed }); at >= 0 {
+		pushed = b.Ticks[at]
 	}
 
 	reply, err := asked(c, service.Find, "", &service.FindQuery{Queue: c.queue, ID: b.ID})
 	if err != nil {
 		return err
 	}
-	b.Job, b.JobClass = jobNow(&reply.Items[0], last.At, b.Now)
+	job := jobNow(&reply.Items[0], pushed.At.At, b.Now)
+	if pushed.pushed {
+		pushed.Job = &job
+	}
+	if b.Nothing == nil || job.Word != gone.Word {
+		b.Job = &job
+	}
 	return nil
 }
 
-// gone describes a job that the queue does not have.
-const gone = "The queue has nothing of it any more: it is done, or was removed."
+// tickJob is what a queue has of an id whose schedule has pushed.
+type tickJob struct {
+	// Word is its state. Text describes it, and ends with At unless that is zero.
+	Word, Text string
+	At         when
+	Class      string
+	// Error is the job's last error.
+	Error string
+	// Server has claimed the job, at Since.
+	Server string
+	Since  when
+}
+
+// gone is a job that the queue does not have.
+var gone = tickJob{Word: "done or removed", Text: "The queue has nothing of it any more: it is done, or was removed"}
 
 // jobNow describes what a queue has of an id whose schedule has fired at a time.
-func jobNow(f *service.FoundRow, fired, now time.Time) (text, class string) {
-	switch q := f.Queued; {
+func jobNow(f *service.FoundRow, fired, now time.Time) tickJob {
+	switch {
 	case len(f.Damaged) > 0:
-		return "A record of the id can't be read.", "late"
-	case f.Claimed != nil && f.Claimed.LeaseOver:
-		return "The id's job was left by a server that is gone.", "bad"
-	case f.Claimed != nil && q != nil:
-		return "The id's job runs, and another one waits for its end.", ""
+		return tickJob{Word: "unreadable", Text: "A record of the id can't be read", Class: "late"}
 	case f.Claimed != nil:
-		return "The id's job runs, or a server has claimed it.", ""
-	case q != nil && q.Held:
-		return "The id's job is held after its last retry.", "bad"
-	case q != nil && q.Retries > 0:
-		return "The id's job has failed, and waits for a retry " + when{q.PerformAt, now}.Text() + ".", "late"
-	case q != nil && q.PerformAt.After(now):
-		return "The id's job waits, and is due " + when{q.PerformAt, now}.Text() + ".", ""
-	case q != nil:
-		return "The id's job is queued.", ""
+		return claimedNow(f, now)
+	case f.Queued != nil:
+		return queuedNow(f.Queued, now)
 	case f.Dead != nil && !f.Dead.ChangedAt.Before(fired):
-		return "The id is in the morgue.", "bad"
+		return tickJob{
+			Word:  "dead",
+			Text:  "The id is in the morgue, changed",
+			At:    when{f.Dead.ChangedAt, now},
+			Class: "bad",
+			Error: f.Dead.LastError,
+		}
 	case f.Dead != nil:
-		return gone + " The dead letter of the id is older.", ""
+		job := gone
+		job.Text += ". The dead letter of the id is older"
+		return job
 	}
-	return gone, ""
+	return gone
+}
+
+// claimedNow describes a claimed job.
+func claimedNow(f *service.FoundRow, now time.Time) tickJob {
+	since := when{f.Claimed.Since, now}
+	job := tickJob{Word: "running", At: since, Server: f.Claimed.Node, Since: since}
+	server := shown(job.Server)
+	switch {
+	case f.Claimed.LeaseOver:
+		job.Word, job.Class = "left", "bad"
+		job.Text = "The id's job was left by " + server + ", which is gone or has lost the shard, and had claimed it"
+	case f.Queued != nil:
+		job.Text = "The id's job runs on " + server + ", and another one waits for its end. It was claimed"
+	default:
+		job.Text = "The id's job runs on " + server + ", or waits there for a lane. It was claimed"
+	}
+	return job
+}
+
+// queuedNow describes a queued job.
+func queuedNow(q *service.JobRow, now time.Time) tickJob {
+	due := when{q.PerformAt, now}
+	switch {
+	case q.Held:
+		return tickJob{Word: "held", Text: "The id's job is held after its last retry", Class: "bad", Error: q.LastError}
+	case q.Retries > 0:
+		text := "The id's job has failed " + plural(int64(q.Retries), "time") + ", and waits for a retry"
+		return tickJob{Word: "retrying", Text: text, At: due, Class: "late", Error: q.LastError}
+	case due.Ahead():
+		return tickJob{Word: "waiting", Text: "The id's job waits, and is due", At: due}
+	}
+	return tickJob{Word: "waiting", Text: "The id's job is queued. It was first pushed", At: when{q.FirstPush, now}}
 }

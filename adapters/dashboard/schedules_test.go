@@ -107,7 +107,8 @@ func TestThePageOfASchedule(t *testing.T) {
 		"when busy skips the tick", "reports, version 3, edited", "changed 0 s ago by ann", "tags monthly",
 		"Fri 29 Mar 23:00 CET 2030-03-29 22:00:00 UTC", "Sat 30 Mar 23:00 CET 2030-03-30 22:00:00 UTC",
 		"Sun 31 Mar 23:00 CEST 2030-03-31 21:00:00 UTC", "Tue 2 Apr 23:00 CEST",
-		"Tue 1 Jan 04:04 CET 2030-01-01 03:04:00 UTC ✓ fired 1.5 s", "Mon 31 Dec 2029 04:04 CET 2029-12-31 03:04:00 UTC ↷ skipped, the id had a job",
+		"Tue 1 Jan 04:04 CET 2030-01-01 03:04:00 UTC ✓ fired, done or removed – – 1.5 s",
+		"Mon 31 Dec 2029 04:04 CET 2029-12-31 03:04:00 UTC ↷ skipped, the id had a job – – 1.5 s",
 		`"days": 1`, "its score is the time of the tick")
 	saysNot(t, page, "Wed 3 Apr")
 
@@ -123,31 +124,36 @@ func TestThePageOfASchedule(t *testing.T) {
 
 // What became of the last tick is what the queue has of the id now.
 func TestWhatBecameOfTheLastTick(t *testing.T) {
-	for want, happen := range map[string]func(*house){
-		"Last tick: The id's job is queued.":                                           func(h *house) { h.push("orders", "a", 0, "p") },
-		"Last tick: The id's job waits, and is due in 1 h.":                            func(h *house) { h.push("orders", "a", time.Hour, "p") },
-		"Last tick: The id's job has failed, and waits for a retry in 1 h.":            func(h *house) { h.ended(core.Failed, "boom", "a") },
-		"Last tick: The id is in the morgue.":                                          func(h *house) { h.ended(core.Buried, "boom", "a") },
-		"Last tick: The queue has nothing of it any more: it is done, or was removed.": func(h *house) { h.ended(core.Done, "", "a") },
-		"Last tick: The id's job runs, or a server has claimed it.": func(h *house) {
-			h.push("orders", "a", 0, "p")
-			h.turn("orders", core.ShardOf("a", houseShards), 1)
-		},
-		"Last tick: The id's job runs, and another one waits for its end.": func(h *house) {
-			h.push("orders", "a", 0, "p")
-			h.turn("orders", core.ShardOf("a", houseShards), 1)
-			h.push("orders", "a", 0, "q")
-		},
-		"Last tick: The id's job was left by a server that is gone.": func(h *house) {
-			h.push("orders", "a", 0, "p")
-			h.turn("orders", core.ShardOf("a", houseShards), 1)
-			h.advance(2 * time.Hour)
-		},
+	shard := core.ShardOf("a", houseShards)
+	claim := func(h *house) {
+		h.push("orders", "a", 0, "p")
+		h.turn("orders", shard, 1)
+	}
+	for _, tt := range []struct {
+		last, row string
+		happen    func(*house)
+	}{
+		{"The id's job is queued. It was first pushed 0 s ago .", "fired, waiting – – 1.5 s",
+			func(h *house) { h.push("orders", "a", 0, "p") }},
+		{"The id's job waits, and is due in 1 h .", "fired, waiting – – 1.5 s",
+			func(h *house) { h.push("orders", "a", time.Hour, "p") }},
+		{"The id's job has failed 1 time, and waits for a retry in 1 h : boom", "fired, retrying – – 1.5 s",
+			func(h *house) { h.ended(core.Failed, "boom", "a") }},
+		{"The id is in the morgue, changed 0 s ago : boom", "fired, dead – – 1.5 s",
+			func(h *house) { h.ended(core.Buried, "boom", "a") }},
+		{"The queue has nothing of it any more: it is done, or was removed.", "fired, done or removed – – 1.5 s",
+			func(h *house) { h.ended(core.Done, "", "a") }},
+		{"The id's job runs on blue, or waits there for a lane. It was claimed 10 min ago .", "fired, running blue 10 min 1.5 s",
+			func(h *house) { claim(h); h.advance(10 * time.Minute) }},
+		{"The id's job runs on blue, and another one waits for its end. It was claimed 0 s ago .", "fired, running blue 0 s 1.5 s",
+			func(h *house) { claim(h); h.push("orders", "a", 0, "q") }},
+		{"The id's job was left by blue, which is gone or has lost the shard, and had claimed it 2 h ago .", "fired, left blue 2 h 1.5 s",
+			func(h *house) { claim(h); h.advance(2 * time.Hour) }},
 	} {
 		h := newHouse(t, Options{})
 		h.schedule("orders", "a", "nightly", ticks(core.TickFired))
-		happen(h)
-		says(t, h.get("/schedule?q=orders&name=nightly&id=a"), want)
+		tt.happen(h)
+		says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "Last tick: "+tt.last, "✓ "+tt.row)
 	}
 
 	h := newHouse(t, Options{})
@@ -159,7 +165,14 @@ func TestWhatBecameOfTheLastTick(t *testing.T) {
 	h.schedule("orders", "b", "missed", ticks(core.TickMissed))
 	h.schedule("orders", "b", "new", nil)
 	says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "it is done, or was removed. The dead letter of the id is older.")
-	says(t, h.get("/schedule?q=orders&name=missed&id=b"), "Last tick: It pushed nothing: missed, and not made up for.")
+	says(t, h.get("/schedule?q=orders&name=missed&id=b"), "Last tick: It pushed nothing: missed, and not made up for. fired 0")
+
+	// A skipped tick leads to the job that it has met, which the tick before it has pushed.
+	h.schedule("orders", "d", "skips", ticks(core.TickFired, core.TickFired, core.TickSkipped))
+	h.push("orders", "d", time.Hour, "p")
+	says(t, h.get("/schedule?q=orders&name=skips&id=d"),
+		"Last tick: It pushed nothing: skipped, the id had a job. The id's job waits, and is due in 1 h .",
+		"↷ skipped, the id had a job – – 1.5 s", "✓ fired, waiting – – 1.5 s", "✓ fired – – 1.5 s")
 	saysNot(t, h.get("/schedule?q=orders&name=new&id=b"), "Last tick:")
 }
 
@@ -216,7 +229,7 @@ func TestActionsOnASchedule(t *testing.T) {
 	}
 	says(t, act("resume-schedule"), "Resumed.", "✓ fine")
 	next := h.stored("a", "nightly").Next
-	says(t, act("run-schedule"), "Pushed. The next tick stays as it is.", "Last tick: The id's job is queued.", "✓ fired by hand")
+	says(t, act("run-schedule"), "Pushed. The next tick stays as it is.", "Last tick: The id's job is queued.", "✓ fired by hand, waiting")
 	if s := h.stored("a", "nightly"); s.Next != next || s.Fired != 1 {
 		t.Errorf("%+v", s)
 	}
