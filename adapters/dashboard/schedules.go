@@ -33,7 +33,7 @@ type scheduleFilter struct {
 // filter returns the filter that the page's address has. An unknown state chooses all.
 func (c *call) filter() scheduleFilter {
 	q := c.r.URL.Query()
-	f := scheduleFilter{Name: strings.TrimSpace(q.Get("name")), State: q.Get("state")}
+	f := scheduleFilter{Name: strings.TrimSpace(q.Get("contains")), State: q.Get("state")}
 	if !slices.Contains(stateNames(), f.State) {
 		f.State = ""
 	}
@@ -114,7 +114,7 @@ func (c *call) schedulesPage() (*view, error) {
 		Label: "Schedules",
 		All:   c.queue == "",
 		Back:  "schedules",
-		Stood: fields("back.name", b.Filter.Name, "back.state", b.Filter.State),
+		Stood: fields("back.contains", b.Filter.Name, "back.state", b.Filter.State),
 		May:   c.may(),
 	}
 	if c.mayView("") {

@@ -236,8 +236,12 @@ func TestActionsOnASchedule(t *testing.T) {
 	says(t, h.get("/queue?q=orders"), "nightly a ✓ fine", "✓ fired by hand")
 	says(t, h.do("op", "pause-schedule", "q", "orders", "id", "a", "name", "nightly", "back", "queue", "confirm", "1"),
 		"Paused.", "nightly a ‖ paused")
-	page := h.do("op", "remove-schedule", "q", "orders", "id", "a", "name", "nightly", "confirm", "1")
-	says(t, page, "The schedule is removed. What it has pushed stays.", "No schedules.")
+	page := h.form(append([]string{"op", "remove-schedule"}, one...)...).Body.String()
+	if !strings.Contains(page, `<a href="schedule?id=a&amp;name=nightly&amp;q=orders">No</a>`) {
+		t.Errorf("No does not lead back to the schedule: %s", page)
+	}
+	page = h.do(append(one, "op", "remove-schedule", "confirm", "1")...)
+	says(t, page, "The schedule is removed. What it has pushed stays.", "Schedules of orders", "No schedules.")
 }
 
 func TestActionsOnAllSchedulesOfAName(t *testing.T) {
@@ -360,8 +364,8 @@ func TestFiltersOfSchedules(t *testing.T) {
 
 	for target, want := range map[string][2]string{
 		"/schedules?state=paused":                {"2 names, 2 schedules; 2 paused", "nightly"},
-		"/schedules?name=NIGHT":                  {"2 names, 2 schedules; 1 paused, 1 fine", "weekly"},
-		"/schedules?name=night&state=paused":     {"Night-digest", "weekly"},
+		"/schedules?contains=NIGHT":                  {"2 names, 2 schedules; 1 paused, 1 fine", "weekly"},
+		"/schedules?contains=night&state=paused":     {"Night-digest", "weekly"},
 		"/schedules?q=orders&state=paused":       {"1 name, 1 schedule; 1 paused", "nightly"},
 		"/schedules?q=orders&state=ended":        {"No schedules match.", "nightly"},
 		"/schedules?state=nix":                   {"4 names, 4 schedules;", "No schedules match."},
@@ -371,8 +375,8 @@ func TestFiltersOfSchedules(t *testing.T) {
 		says(t, page, want[0])
 		saysNot(t, page, want[1])
 	}
-	page := h.get("/schedules?name=night&state=paused")
-	for _, want := range []string{`<option value="paused" selected>`, `name="name" value="night"`, `<option value="mails">mails</option>`} {
+	page := h.get("/schedules?contains=night&state=paused")
+	for _, want := range []string{`<option value="paused" selected>`, `name="contains" value="night"`, `<option value="mails">mails</option>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, page)
 		}
@@ -380,8 +384,8 @@ func TestFiltersOfSchedules(t *testing.T) {
 
 	// An action leads back to the list as it was.
 	w := h.form("op", "resume-schedule", "q", "mails", "id", "a", "name", "Night-digest", "confirm", "1",
-		"back", "schedules", "back.all", "1", "back.name", "night", "back.state", "paused")
-	if to := w.Header().Get("Location"); to != "schedules?did=resume-schedule&name=night&state=paused" {
+		"back", "schedules", "back.all", "1", "back.contains", "night", "back.state", "paused")
+	if to := w.Header().Get("Location"); to != "schedules?contains=night&did=resume-schedule&state=paused" {
 		t.Errorf("the action leads to %q", to)
 	}
 }
@@ -402,9 +406,9 @@ func TestFiltersOfManySchedules(t *testing.T) {
 	page = h.get(next)
 	says(t, page, "n1000", "n1100", "first page")
 	saysNot(t, page, "n0900", "next page")
-	says(t, h.get("/schedules?q=orders&name=nix"), "None of the schedules read so far match; more follow.")
-	says(t, h.get("/schedules?name=n08"), "100 names, 100 schedules; 1 paused, 99 fine")
-	says(t, h.get("/schedules?name=n11"), "it has more names; its own page shows them", "more follow.")
+	says(t, h.get("/schedules?q=orders&contains=nix"), "None of the schedules read so far match; more follow.")
+	says(t, h.get("/schedules?contains=n08"), "100 names, 100 schedules; 1 paused, 99 fine")
+	says(t, h.get("/schedules?contains=n11"), "it has more names; its own page shows them", "more follow.")
 
 	page = h.get("/named?q=orders&name=shared&state=paused")
 	says(t, page, "id0900", "next page")
