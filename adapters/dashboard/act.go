@@ -92,6 +92,9 @@ var ops = map[string]op{
 		back: "schedules", sure: true, verb: "Resume", did: "Resumed.",
 		effect: "Ticks that were due meanwhile fire at once, as many as its catch-up allows.",
 	}),
+	"backfill-schedule": {
+		do: (*call).backfill, ofQueue: true, named: true, back: "schedules", verb: "Push", did: "pushed, one for each past tick of the range.",
+	},
 	"remove-schedule": onSchedules(selectedBy(service.RemoveSchedules), op{
 		back: "schedules", removes: "schedule", sure: true, verb: "Remove", did: "The schedule is removed. What it has pushed stays.",
 	}),

@@ -45,8 +45,10 @@ type tickRow struct {
 	Class, Sign, Words string
 	Late               time.Duration
 	// Job is what became of the job, if that is known.
-	Job    *tickJob
-	pushed bool
+	Job *tickJob
+	// MakeUp is the address of the preview of a backfill of the tick alone, if the tick was missed.
+	MakeUp         string
+	pushed, missed bool
 }
 
 // tickMark is the drawing of a tick.
@@ -79,21 +81,26 @@ func (c *call) calendar(s *snapshot) *calendar {
 	return cal
 }
 
+// zone returns a time zone by its name, or UTC if this process lacks it.
+func (cal *calendar) zone(name string) *time.Location {
+	loc := cal.zones[name]
+	if loc == nil {
+		var err error
+		if loc, err = time.LoadLocation(name); err != nil {
+			loc = time.UTC
+		}
+		cal.zones[name] = loc
+	}
+	return loc
+}
+
 // local returns a time as a clock of the zone shows it, or in UTC if this process lacks the zone.
 func (cal *calendar) local(at time.Time, zone string) string {
 	if at.IsZero() {
 		return ""
 	}
 
-	loc := cal.zones[zone]
-	if loc == nil {
-		var err error
-		if loc, err = time.LoadLocation(zone); err != nil {
-			loc = time.UTC
-		}
-		cal.zones[zone] = loc
-	}
-
+	loc := cal.zone(zone)
 	at = at.In(loc)
 	layout := "Mon 2 Jan"
 	if at.Year() != cal.now.In(loc).Year() {
@@ -197,7 +204,7 @@ func (cal *calendar) tick(t *service.TickRow, zone string) *tickRow {
 	case core.TickByHand:
 		row.Class, row.Sign, row.Words, row.pushed = "good", "✓", "fired by hand", true
 	case core.TickMissed:
-		row.Class, row.Sign, row.Words = "late", "◷", "missed, and not made up for"
+		row.Class, row.Sign, row.Words, row.missed = "late", "◷", "missed, dropped by its catch-up", true
 	case core.TickSkipped:
 		row.Class, row.Sign, row.Words = "muted", "↷", "skipped, the id had a job"
 	default:

@@ -66,6 +66,8 @@ func verbOf(op string) httpapi.Verb {
 	switch op {
 	case "drop":
 		return httpapi.VerbCancel
+	case "backfill-schedule":
+		return httpapi.VerbRunSchedule
 	case "resume-schedule":
 		return httpapi.VerbPauseSchedule
 	case "untrack":

@@ -20,9 +20,11 @@ type scheduleBody struct {
 	Ticks      []*tickRow
 	Next       []nextRow
 	Unreadable string
-	Payload    *payload
-	Hidden     bool // the payload must not be shown
-	May        *rights
+	// Range is the form of a backfill.
+	Range   *backfillBody
+	Payload *payload
+	Hidden  bool // the payload must not be shown
+	May     *rights
 	// LateFor is how long the next tick has been due.
 	LateFor time.Duration
 }
@@ -60,12 +62,18 @@ func (c *call) schedulePage() (*view, error) {
 	b.Row = cal.row(c.queue, &reply.ScheduleRow, 1)
 	b.Unreadable = reply.Unreadable
 	b.LateFor = inSeconds(reply.Late)
+	b.Range = &backfillBody{Queue: c.queue, Name: b.Row.Name, ID: b.ID, Zone: reply.Zone}
 
 	if reply.Payload != nil {
 		b.Payload = &payload{service.Payload{Octets: reply.Payload.Octets}}
 	}
 	for at := range slices.Backward(reply.Recent) {
-		b.Ticks = append(b.Ticks, cal.tick(&reply.Recent[at], reply.Zone))
+		tick := cal.tick(&reply.Recent[at], reply.Zone)
+		if tick.missed {
+			tick.MakeUp = href("backfill", "q", c.queue, "name", b.Row.Name, "id", b.ID,
+				"from", tick.At.At.Format(time.RFC3339Nano), "to", tick.At.At.Add(time.Second).Format(time.RFC3339Nano))
+		}
+		b.Ticks = append(b.Ticks, tick)
 	}
 	for _, tick := range reply.NextTicks {
 		b.Next = append(b.Next, nextRow{when{tick.At, b.Now}, cal.local(tick.At, reply.Zone)})

@@ -64,7 +64,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	for _, want := range []string{
 		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; the next tick is in 18 h 56 min",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
-		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed", "◷ missed, and not made up for Tue 1 Jan 04:04 CET",
+		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed", "◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
 		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed by ann 0 s ago “bank” Push now … Resume …", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
 		"afine a orders ✓ fine", "in 18 h 56 min Wed 2 Jan 23:00 CET", "✓ fired Tue 1 Jan 04:04 CET",
 	} {
@@ -165,7 +165,7 @@ func TestWhatBecameOfTheLastTick(t *testing.T) {
 	h.schedule("orders", "b", "missed", ticks(core.TickMissed))
 	h.schedule("orders", "b", "new", nil)
 	says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "it is done, or was removed. The dead letter of the id is older.")
-	says(t, h.get("/schedule?q=orders&name=missed&id=b"), "Last tick: It pushed nothing: missed, and not made up for. fired 0")
+	says(t, h.get("/schedule?q=orders&name=missed&id=b"), "Last tick: It pushed nothing: missed, dropped by its catch-up. fired 0")
 
 	// A skipped tick leads to the job that it has met, which the tick before it has pushed.
 	h.schedule("orders", "d", "skips", ticks(core.TickFired, core.TickFired, core.TickSkipped))
@@ -364,8 +364,8 @@ func TestFiltersOfSchedules(t *testing.T) {
 
 	for target, want := range map[string][2]string{
 		"/schedules?state=paused":                {"2 names, 2 schedules; 2 paused", "nightly"},
-		"/schedules?contains=NIGHT":                  {"2 names, 2 schedules; 1 paused, 1 fine", "weekly"},
-		"/schedules?contains=night&state=paused":     {"Night-digest", "weekly"},
+		"/schedules?contains=NIGHT":              {"2 names, 2 schedules; 1 paused, 1 fine", "weekly"},
+		"/schedules?contains=night&state=paused": {"Night-digest", "weekly"},
 		"/schedules?q=orders&state=paused":       {"1 name, 1 schedule; 1 paused", "nightly"},
 		"/schedules?q=orders&state=ended":        {"No schedules match.", "nightly"},
 		"/schedules?state=nix":                   {"4 names, 4 schedules;", "No schedules match."},
