@@ -231,7 +231,7 @@ func marksOf(r *service.ScheduleRow) (marks []tickMark, text string) {
 		case core.TickMissed:
 			mark.Class = "missed"
 		case core.TickSkipped:
-			mark = tickMark{"skipped", fmt.Sprintf("M%d 6h6v6h-6z", x-3)}
+			mark = tickMark{"skipped", square(x)}
 		}
 		marks = append(marks, mark)
 		counts[t.Outcome]++
@@ -250,6 +250,26 @@ func marksOf(r *service.ScheduleRow) (marks []tickMark, text string) {
 	}
 	return marks, cmp.Or(strings.Join(texts, ", "), "no tick yet")
 }
+
+// tickKey explains a mark.
+type tickKey struct {
+	tickMark
+	Text string
+}
+
+// tickKeys explains the marks of ticks.
+func tickKeys() []tickKey {
+	return []tickKey{
+		{tickMark{"fired", dot(3)}, "fired"},
+		{tickMark{"hand", dot(3)}, "fired by hand"},
+		{tickMark{"missed", dot(3)}, "missed"},
+		{tickMark{"skipped", square(7)}, "skipped"},
+		{tickMark{"next", dot(3)}, "to come"},
+	}
+}
+
+// square draws a square whose middle is at x.
+func square(x int) string { return fmt.Sprintf("M%d 6h6v6h-6z", x-3) }
 
 // dot draws a dot whose left side is at x.
 func dot(x int) string { return fmt.Sprintf("M%d 9a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", x) }

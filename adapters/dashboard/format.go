@@ -30,6 +30,7 @@ var funcs = template.FuncMap{
 	// the map has room for labels on the left
 	"mapWidth":   func(d drawing) int { return d.Width + mapLeft + 1 },
 	"mapHeight":  func(d drawing) int { return d.Height + 2 },
+	"tickKeys":   tickKeys,
 	"shardTable": shardTableOf,
 	"pill":       func(class, sign, word string) pill { return pill{class, sign, word} },
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },

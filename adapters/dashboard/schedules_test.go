@@ -65,7 +65,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; the next tick is in 18 h 56 min",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
 		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed", "◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
-		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed by ann 0 s ago “bank” Push now … Resume …", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
+		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed 0 s ago by ann “bank” Push now … Resume …", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
 		"afine a orders ✓ fine", "in 18 h 56 min Wed 2 Jan 23:00 CET", "✓ fired Tue 1 Jan 04:04 CET",
 	} {
 		found := strings.Index(text[at:], want)
@@ -76,6 +76,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	}
 	says(t, h.get("/schedules?q=mails"), "Schedules of mails", "3 names, 4 schedules;")
 	saysNot(t, h.get("/schedules?q=mails"), "nightly")
+	says(t, page, "fired fired by hand missed skipped to come")
 	if !strings.Contains(page, `aria-label="Last ticks: 1 fired, 1 missed, 1 skipped"`) {
 		t.Error("the drawing of ticks has no text")
 	}
