@@ -91,7 +91,7 @@ func TestRangesThatCantBeBackfilled(t *testing.T) {
 	}
 }
 
-// What is pushed is what the preview has shown.
+// A backfill pushes the ticks of its preview.
 func TestABackfillOfAnotherPreviewIsRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.schedule("orders", "a", "nightly", nil)

@@ -391,7 +391,7 @@ func TestFiltersOfSchedules(t *testing.T) {
 	}
 }
 
-// A filter reads on until enough rows match, within bounds, and the next page goes on from there.
+// A filter reads until enough rows match, within bounds, and the next page continues from there.
 func TestFiltersOfManySchedules(t *testing.T) {
 	h := newHouse(t, Options{})
 	for n := range 1150 {
