@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // past is the address of the preview of a range of nightly of a, which ticks at 22:00 UTC.
@@ -118,6 +120,27 @@ func TestABackfillOfAnotherPreviewIsRefused(t *testing.T) {
 	if q := h.stats(); q.Waiting() != 0 {
 		t.Errorf("%+v", q)
 	}
+}
+
+// A backfill that fails states how many ticks it has pushed.
+func TestABackfillThatFails(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.schedule("orders", "a", "nightly", nil)
+	form := answer(t, h.get(past("2029-04-01T23:00", "2029-12-07T23:00")))
+	changes := 0
+	h.board = h.over(func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if call.Method == "ChangeSchedules" {
+			if changes++; changes == 3 {
+				return errors.New("refused by the test")
+			}
+		}
+		return next(ctx)
+	}, Options{})
+	w := h.form(form...)
+	if w.Code < http.StatusInternalServerError {
+		t.Errorf("status %d", w.Code)
+	}
+	says(t, w.Body.String(), "200 of 250 ticks are pushed", "refused by the test")
 }
 
 // A preview needs the right to push, and a request of the dashboard's own pages.
