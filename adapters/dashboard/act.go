@@ -45,6 +45,8 @@ type op struct {
 	named bool
 	// back is the page that follows, unless the form came from another page.
 	back string
+	// removes is the page of the entry that the action removes. back follows instead.
+	removes string
 	// sure is set if the action can't be undone, so the page asks for confirmation.
 	sure bool
 	// verb names the action. did names its result, after a count if ids are named.
@@ -90,8 +92,11 @@ var ops = map[string]op{
 		back: "schedules", sure: true, verb: "Resume", did: "Resumed.",
 		effect: "Ticks that were due meanwhile fire at once, as many as its catch-up allows.",
 	}),
+	"backfill-schedule": {
+		do: (*call).backfill, ofQueue: true, named: true, back: "schedules", verb: "Push", did: "pushed, one for each past tick of the range.",
+	},
 	"remove-schedule": onSchedules(selectedBy(service.RemoveSchedules), op{
-		back: "schedules", sure: true, verb: "Remove", did: "The schedule is removed. What it has pushed stays.",
+		back: "schedules", removes: "schedule", sure: true, verb: "Remove", did: "The schedule is removed. What it has pushed stays.",
 	}),
 	"drain": {do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server drains. It gives up its shards."},
 	"work":  {do: onNode(service.ResumeNode), back: "nodes", did: "The server takes shards again."},
@@ -301,7 +306,7 @@ func (b *confirmBody) stays(c *call, o *op) {
 
 // backs are the pages that have forms, and the parameters of these that are kept.
 var backs = map[string][]string{
-	"schedules": {"after"}, "named": {"name", "after"}, "schedule": {"name", "id"},
+	"schedules": {"contains", "state", "after"}, "named": {"name", "state", "after"}, "schedule": {"name", "id"},
 	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"}, "jobs": {"list", "sort", "desc", "shard", "prefix", "tag", "from", "after"}, "id": {"id"},
 	"morgue": {"group", "error", "tag", "sort", "desc", "asc", "prefix", "from", "after"},
 }
@@ -315,7 +320,7 @@ var ofAll = map[string]bool{"busy": true, "schedules": true}
 func (c *call) back(o *op, did string, handled int) string {
 	form := c.r.PostForm
 	page := form.Get("back")
-	if _, known := backs[page]; !known {
+	if _, known := backs[page]; !known || did != "" && page == o.removes {
 		page = o.back
 	}
 	if page == "" && did == "" { // the queue still exists

@@ -105,6 +105,15 @@ func (c *call) try(b *sheetBody, o *op) error {
 	return nil
 }
 
+// admitPreview returns an error if the request may not act: another site's page must not start a
+// preview.
+func (c *call) admitPreview() error {
+	post := c.r.Clone(c.r.Context())
+	post.Method = http.MethodPost
+	_, err := c.door.Admit(post)
+	return err
+}
+
 // sheet shows the preview of an action on all that match.
 func (c *call) sheet() (*view, error) {
 	q := c.r.URL.Query()
@@ -113,9 +122,7 @@ func (c *call) sheet() (*view, error) {
 	if !known || o.all == nil {
 		return nil, errForm
 	}
-	post := c.r.Clone(c.r.Context())
-	post.Method = http.MethodPost
-	if _, err := c.door.Admit(post); err != nil { // another site's page must not start a preview
+	if err := c.admitPreview(); err != nil {
 		return nil, err
 	}
 	s, _, err := c.of()

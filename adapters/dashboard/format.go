@@ -30,6 +30,7 @@ var funcs = template.FuncMap{
 	// the map has room for labels on the left
 	"mapWidth":   func(d drawing) int { return d.Width + mapLeft + 1 },
 	"mapHeight":  func(d drawing) int { return d.Height + 2 },
+	"tickKeys":   tickKeys,
 	"shardTable": shardTableOf,
 	"pill":       func(class, sign, word string) pill { return pill{class, sign, word} },
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
@@ -82,6 +83,9 @@ func (w when) Text() string {
 	}
 	return figures.Span(seconds(d)) + " ago"
 }
+
+// Ahead reports whether the time is after now.
+func (w when) Ahead() bool { return w.At.After(w.Now) }
 
 // For returns the span from the time until now.
 func (w when) For() string { return figures.Span(seconds(max(0, w.Now.Sub(w.At)))) }

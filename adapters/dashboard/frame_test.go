@@ -35,6 +35,7 @@ var samples = map[string]struct {
 	"GET schedules":  {},
 	"GET named":      {query: "q=orders&name=nightly"},
 	"GET schedule":   {query: "q=orders&name=nightly&id=a"},
+	"GET backfill":   {query: "q=orders&name=nightly&id=a"},
 	"GET nodes":      {},
 	"GET store":      {},
 	"GET audit":      {},

@@ -48,6 +48,7 @@ func table() []route {
 		{http.MethodGet, "schedules", false, false, false, (*call).schedulesPage},
 		{http.MethodGet, "named", false, true, false, (*call).namedPage},
 		{http.MethodGet, "schedule", false, true, false, (*call).schedulePage},
+		{http.MethodGet, "backfill", true, true, false, (*call).backfillPage},
 		{http.MethodGet, "nodes", false, false, true, (*call).nodesPage},
 		{http.MethodGet, "store", false, false, true, (*call).storePage},
 		{http.MethodGet, "audit", false, false, false, (*call).auditPage},
@@ -212,7 +213,7 @@ func (c *call) fail(err error) {
 // parameters, or "" if it belongs to none.
 func (c *call) list() string {
 	page := strings.TrimPrefix(c.r.URL.Path, "/")
-	if page == "schedule" || page == "named" {
+	if page == "schedule" || page == "named" || page == "backfill" {
 		page = "schedules"
 	}
 	if _, known := backs[page]; !c.allowed || !known || page == "id" || len(c.r.URL.Query()) < 2 || c.queue == "" {

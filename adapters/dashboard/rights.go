@@ -38,6 +38,9 @@ func (r *rights) Acts() bool { return !r.c.o.API.ReadOnly }
 // On reports whether an action may be taken on named entries of a queue.
 func (r *rights) On(queue, op string) bool { return r.has(rightTo{op, queue, false}) }
 
+// AllOn reports whether an action may be taken on all matching entries of a queue.
+func (r *rights) AllOn(queue, op string) bool { return r.has(rightTo{op, queue, true}) }
+
 // All reports whether an action may be taken on all matching entries of the page's queue.
 func (r *rights) All(op string) bool { return r.has(rightTo{op, r.c.queue, true}) }
 
@@ -63,6 +66,8 @@ func verbOf(op string) httpapi.Verb {
 	switch op {
 	case "drop":
 		return httpapi.VerbCancel
+	case "backfill-schedule":
+		return httpapi.VerbRunSchedule
 	case "resume-schedule":
 		return httpapi.VerbPauseSchedule
 	case "untrack":

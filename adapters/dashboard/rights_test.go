@@ -149,7 +149,7 @@ func TestRightsAreThoseOfTheAPI(t *testing.T) {
 			return nil
 		}}})
 		asked = nil
-		form := []string{"name", "nightly", "all", "1", "op", op, "confirm", "1", "id", "dead", "node", "owner", "shard", "0", "key", "k", "old", "cA==", "new", "x"}
+		form := []string{"name", "nightly", "all", "1", "op", op, "confirm", "1", "id", "dead", "node", "owner", "shard", "0", "key", "k", "old", "cA==", "new", "x", "from", "2030-01-01T00:00:00Z", "to", "2030-01-02T00:00:00Z"}
 		if o.ofQueue {
 			form = append(form, "q", "orders")
 		}

@@ -50,7 +50,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	h.schedule("orders", "b", "broken", func(s *core.Schedule) { s.Broken, s.RetryAt = "no zone", s.Next })
 	h.schedule("orders", "b", "late", func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-time.Minute)) })
 	h.schedule("mails", "c", "ended", func(s *core.Schedule) { s.Next = core.MaxInstant })
-	h.schedule("mails", "c", "paused", func(s *core.Schedule) { s.Paused, s.Note = true, "bank" })
+	h.schedule("mails", "c", "paused", func(s *core.Schedule) { s.Paused, s.Note, s.By = true, "bank", "ann" })
 	h.schedule("mails", "d", "missed", ticks(core.TickFired, core.TickMissed))
 	h.schedule("mails", "e", "missed", nil)
 	h.schedule("stopped", "a", "nightly", ticks(core.TickByHand))
@@ -64,8 +64,8 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	for _, want := range []string{
 		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; the next tick is in 18 h 56 min",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
-		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed", "◷ missed, and not made up for Tue 1 Jan 04:04 CET",
-		"paused c mails ‖ paused", "none", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
+		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed", "◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
+		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed 0 s ago by ann “bank” Push now … Resume …", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
 		"afine a orders ✓ fine", "in 18 h 56 min Wed 2 Jan 23:00 CET", "✓ fired Tue 1 Jan 04:04 CET",
 	} {
 		found := strings.Index(text[at:], want)
@@ -76,6 +76,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	}
 	says(t, h.get("/schedules?q=mails"), "Schedules of mails", "3 names, 4 schedules;")
 	saysNot(t, h.get("/schedules?q=mails"), "nightly")
+	says(t, page, "fired fired by hand missed skipped to come")
 	if !strings.Contains(page, `aria-label="Last ticks: 1 fired, 1 missed, 1 skipped"`) {
 		t.Error("the drawing of ticks has no text")
 	}
@@ -107,7 +108,8 @@ func TestThePageOfASchedule(t *testing.T) {
 		"when busy skips the tick", "reports, version 3, edited", "changed 0 s ago by ann", "tags monthly",
 		"Fri 29 Mar 23:00 CET 2030-03-29 22:00:00 UTC", "Sat 30 Mar 23:00 CET 2030-03-30 22:00:00 UTC",
 		"Sun 31 Mar 23:00 CEST 2030-03-31 21:00:00 UTC", "Tue 2 Apr 23:00 CEST",
-		"Tue 1 Jan 04:04 CET 2030-01-01 03:04:00 UTC ✓ fired 1.5 s", "Mon 31 Dec 2029 04:04 CET 2029-12-31 03:04:00 UTC ↷ skipped, the id had a job",
+		"Tue 1 Jan 04:04 CET 2030-01-01 03:04:00 UTC ✓ fired, done or removed – – 1.5 s",
+		"Mon 31 Dec 2029 04:04 CET 2029-12-31 03:04:00 UTC ↷ skipped, the id had a job – – 1.5 s",
 		`"days": 1`, "its score is the time of the tick")
 	saysNot(t, page, "Wed 3 Apr")
 
@@ -123,31 +125,36 @@ func TestThePageOfASchedule(t *testing.T) {
 
 // What became of the last tick is what the queue has of the id now.
 func TestWhatBecameOfTheLastTick(t *testing.T) {
-	for want, happen := range map[string]func(*house){
-		"Last tick: The id's job is queued.":                                           func(h *house) { h.push("orders", "a", 0, "p") },
-		"Last tick: The id's job waits, and is due in 1 h.":                            func(h *house) { h.push("orders", "a", time.Hour, "p") },
-		"Last tick: The id's job has failed, and waits for a retry in 1 h.":            func(h *house) { h.ended(core.Failed, "boom", "a") },
-		"Last tick: The id is in the morgue.":                                          func(h *house) { h.ended(core.Buried, "boom", "a") },
-		"Last tick: The queue has nothing of it any more: it is done, or was removed.": func(h *house) { h.ended(core.Done, "", "a") },
-		"Last tick: The id's job runs, or a server has claimed it.": func(h *house) {
-			h.push("orders", "a", 0, "p")
-			h.turn("orders", core.ShardOf("a", houseShards), 1)
-		},
-		"Last tick: The id's job runs, and another one waits for its end.": func(h *house) {
-			h.push("orders", "a", 0, "p")
-			h.turn("orders", core.ShardOf("a", houseShards), 1)
-			h.push("orders", "a", 0, "q")
-		},
-		"Last tick: The id's job was left by a server that is gone.": func(h *house) {
-			h.push("orders", "a", 0, "p")
-			h.turn("orders", core.ShardOf("a", houseShards), 1)
-			h.advance(2 * time.Hour)
-		},
+	shard := core.ShardOf("a", houseShards)
+	claim := func(h *house) {
+		h.push("orders", "a", 0, "p")
+		h.turn("orders", shard, 1)
+	}
+	for _, tt := range []struct {
+		last, row string
+		happen    func(*house)
+	}{
+		{"The id's job is queued. It was first pushed 0 s ago .", "fired, waiting – – 1.5 s",
+			func(h *house) { h.push("orders", "a", 0, "p") }},
+		{"The id's job waits, and is due in 1 h .", "fired, waiting – – 1.5 s",
+			func(h *house) { h.push("orders", "a", time.Hour, "p") }},
+		{"The id's job has failed 1 time, and waits for a retry in 1 h : boom", "fired, retrying – – 1.5 s",
+			func(h *house) { h.ended(core.Failed, "boom", "a") }},
+		{"The id is in the morgue, changed 0 s ago : boom", "fired, dead – – 1.5 s",
+			func(h *house) { h.ended(core.Buried, "boom", "a") }},
+		{"The queue has nothing of it any more: it is done, or was removed.", "fired, done or removed – – 1.5 s",
+			func(h *house) { h.ended(core.Done, "", "a") }},
+		{"The id's job runs on blue, or waits there for a lane. It was claimed 10 min ago .", "fired, running blue 10 min 1.5 s",
+			func(h *house) { claim(h); h.advance(10 * time.Minute) }},
+		{"The id's job runs on blue, and another one waits for its end. It was claimed 0 s ago .", "fired, running blue 0 s 1.5 s",
+			func(h *house) { claim(h); h.push("orders", "a", 0, "q") }},
+		{"The id's job was left by blue, which is gone or has lost the shard, and had claimed it 2 h ago .", "fired, left blue 2 h 1.5 s",
+			func(h *house) { claim(h); h.advance(2 * time.Hour) }},
 	} {
 		h := newHouse(t, Options{})
 		h.schedule("orders", "a", "nightly", ticks(core.TickFired))
-		happen(h)
-		says(t, h.get("/schedule?q=orders&name=nightly&id=a"), want)
+		tt.happen(h)
+		says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "Last tick: "+tt.last, "✓ "+tt.row)
 	}
 
 	h := newHouse(t, Options{})
@@ -159,7 +166,14 @@ func TestWhatBecameOfTheLastTick(t *testing.T) {
 	h.schedule("orders", "b", "missed", ticks(core.TickMissed))
 	h.schedule("orders", "b", "new", nil)
 	says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "it is done, or was removed. The dead letter of the id is older.")
-	says(t, h.get("/schedule?q=orders&name=missed&id=b"), "Last tick: It pushed nothing: missed, and not made up for.")
+	says(t, h.get("/schedule?q=orders&name=missed&id=b"), "Last tick: It pushed nothing: missed, dropped by its catch-up. fired 0")
+
+	// A skipped tick leads to the job that it has met, which the tick before it has pushed.
+	h.schedule("orders", "d", "skips", ticks(core.TickFired, core.TickFired, core.TickSkipped))
+	h.push("orders", "d", time.Hour, "p")
+	says(t, h.get("/schedule?q=orders&name=skips&id=d"),
+		"Last tick: It pushed nothing: skipped, the id had a job. The id's job waits, and is due in 1 h .",
+		"↷ skipped, the id had a job – – 1.5 s", "✓ fired, waiting – – 1.5 s", "✓ fired – – 1.5 s")
 	saysNot(t, h.get("/schedule?q=orders&name=new&id=b"), "Last tick:")
 }
 
@@ -216,15 +230,19 @@ func TestActionsOnASchedule(t *testing.T) {
 	}
 	says(t, act("resume-schedule"), "Resumed.", "✓ fine")
 	next := h.stored("a", "nightly").Next
-	says(t, act("run-schedule"), "Pushed. The next tick stays as it is.", "Last tick: The id's job is queued.", "✓ fired by hand")
+	says(t, act("run-schedule"), "Pushed. The next tick stays as it is.", "Last tick: The id's job is queued.", "✓ fired by hand, waiting")
 	if s := h.stored("a", "nightly"); s.Next != next || s.Fired != 1 {
 		t.Errorf("%+v", s)
 	}
 	says(t, h.get("/queue?q=orders"), "nightly a ✓ fine", "✓ fired by hand")
 	says(t, h.do("op", "pause-schedule", "q", "orders", "id", "a", "name", "nightly", "back", "queue", "confirm", "1"),
 		"Paused.", "nightly a ‖ paused")
-	page := h.do("op", "remove-schedule", "q", "orders", "id", "a", "name", "nightly", "confirm", "1")
-	says(t, page, "The schedule is removed. What it has pushed stays.", "No schedules.")
+	page := h.form(append([]string{"op", "remove-schedule"}, one...)...).Body.String()
+	if !strings.Contains(page, `<a href="schedule?id=a&amp;name=nightly&amp;q=orders">No</a>`) {
+		t.Errorf("No does not lead back to the schedule: %s", page)
+	}
+	page = h.do(append(one, "op", "remove-schedule", "confirm", "1")...)
+	says(t, page, "The schedule is removed. What it has pushed stays.", "Schedules of orders", "No schedules.")
 }
 
 func TestActionsOnAllSchedulesOfAName(t *testing.T) {
@@ -244,6 +262,15 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 	if h.stored("a", "other").Paused {
 		t.Error("another name is paused too")
 	}
+
+	// The row of a name with several ids has the same actions, and the row of one id acts on that.
+	for _, page := range []string{h.get("/schedules"), h.get("/queue?q=orders")} {
+		says(t, page, "nightly 3 ids, here the first", "Push all … Resume all …", "other a", "Push now … Pause …")
+		if n := strings.Count(page, `name="all" value="1"`); n != 1 {
+			t.Errorf("%d forms act on all of a name", n)
+		}
+	}
+	says(t, h.do("op", "resume-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "schedules", "confirm", "0"), "Resumed.", "nightly 3 ids")
 
 	// A form that has lost the id must not act on all.
 	for _, lost := range [][]string{
@@ -324,5 +351,89 @@ func TestHostileSchedulesAreText(t *testing.T) {
 	for _, text := range hostile {
 		isText(t, text, answerOf(h.board, request(http.MethodGet, "/"+href("schedule", "q", "orders", "name", text, "id", text), nil)).Body.String())
 		isText(t, text, answerOf(h.board, request(http.MethodGet, "/"+href("named", "q", "orders", "name", text), nil)).Body.String())
+	}
+}
+
+func TestFiltersOfSchedules(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.declare("mails", 1)
+	pause := func(s *core.Schedule) { s.Paused = true }
+	h.schedule("orders", "a", "nightly", nil)
+	h.schedule("orders", "b", "weekly", pause)
+	h.schedule("mails", "a", "Night-digest", pause)
+	h.schedule("mails", "b", "gone", func(s *core.Schedule) { s.Next = core.MaxInstant })
+
+	for target, want := range map[string][2]string{
+		"/schedules?state=paused":                {"2 names, 2 schedules; 2 paused", "nightly"},
+		"/schedules?contains=NIGHT":              {"2 names, 2 schedules; 1 paused, 1 fine", "weekly"},
+		"/schedules?contains=night&state=paused": {"Night-digest", "weekly"},
+		"/schedules?q=orders&state=paused":       {"1 name, 1 schedule; 1 paused", "nightly"},
+		"/schedules?q=orders&state=ended":        {"No schedules match.", "nightly"},
+		"/schedules?state=nix":                   {"4 names, 4 schedules;", "No schedules match."},
+		"/named?q=orders&name=weekly&state=fine": {"No schedules of this name match.", ">b</a>"},
+	} {
+		page := h.get(target)
+		says(t, page, want[0])
+		saysNot(t, page, want[1])
+	}
+	page := h.get("/schedules?contains=night&state=paused")
+	for _, want := range []string{`<option value="paused" selected>`, `name="contains" value="night"`, `<option value="mails">mails</option>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in %s", want, page)
+		}
+	}
+
+	// An action leads back to the list as it was.
+	w := h.form("op", "resume-schedule", "q", "mails", "id", "a", "name", "Night-digest", "confirm", "1",
+		"back", "schedules", "back.all", "1", "back.contains", "night", "back.state", "paused")
+	if to := w.Header().Get("Location"); to != "schedules?contains=night&did=resume-schedule&state=paused" {
+		t.Errorf("the action leads to %q", to)
+	}
+}
+
+// A filter reads until enough rows match, within bounds, and the next page continues from there.
+func TestFiltersOfManySchedules(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 1150 {
+		h.schedule("orders", "a", fmt.Sprintf("n%04d", n), func(s *core.Schedule) { s.Paused = n%100 == 0 })
+		h.schedule("orders", fmt.Sprintf("id%04d", n), "shared", func(s *core.Schedule) { s.Paused = n%100 == 0 })
+	}
+	page := h.get("/schedules?q=orders&state=paused")
+	says(t, page, "10 names, 10 schedules; 10 paused", "n0900", "next page")
+	next := link(t, page, "next page")
+	if !strings.Contains(next, "state=paused") {
+		t.Errorf("the next page is %q, without the filter", next)
+	}
+	page = h.get(next)
+	says(t, page, "n1000", "n1100", "first page")
+	saysNot(t, page, "n0900", "next page")
+	says(t, h.get("/schedules?q=orders&contains=nix"), "None of the schedules read so far match; more follow.")
+	says(t, h.get("/schedules?contains=n08"), "100 names, 100 schedules; 1 paused, 99 fine")
+	says(t, h.get("/schedules?contains=n11"), "it has more names; its own page shows them", "more follow.")
+
+	page = h.get("/named?q=orders&name=shared&state=paused")
+	says(t, page, "id0900", "next page")
+	saysNot(t, page, "id1000", "id0901")
+	page = h.get(link(t, page, "next page"))
+	says(t, page, "id1000", "id1100", "first page")
+	saysNot(t, page, "next page")
+	says(t, h.get("/named?q=orders&name=shared&state=ended"), "None of the schedules read so far match; more follow.")
+}
+
+// A user who may not see all queues gets no list of them.
+func TestFiltersOfSchedulesOfOneQueue(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Queue != "orders" {
+			return errors.New("no")
+		}
+		return nil
+	}}})
+	h.declare("secret-queue", 1)
+	h.schedule("orders", "a", "nightly", nil)
+	page := h.get("/schedules?q=orders&state=fine")
+	says(t, page, "nightly")
+	saysNot(t, page, "secret-queue")
+	if !strings.Contains(page, `<input type="hidden" name="q" value="orders">`) {
+		t.Error("the form of the filter loses the queue")
 	}
 }

@@ -64,6 +64,7 @@ func act(t *testing.T, l look) {
 	b.dead(h)
 	b.running(h)
 	b.servers(h)
+	b.schedules(h)
 	b.isClean("the actions")
 }
 
@@ -102,6 +103,29 @@ func actBriefly(t *testing.T) {
 	b.says("The queue is paused. Its waiting jobs are not claimed.")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Queue.Paused })
 	b.isClean("the actions")
+}
+
+// schedules acts on schedules.
+func (b *tab) schedules(h *house) {
+	b.t.Helper()
+	yearly := skein.Cron("30 0 1 1 *", "Europe/Madrid")
+	h.must(h.orders.Schedule(h.t.Context(), h.client, "yearly", yearly, "tenant-7", []byte("done")))
+	b.open("schedules")
+	b.press("Pause …")
+	b.do(chromedp.SetValue("input[name=reason]", "the bank is closed"))
+	b.press("Pause")
+	b.says("No tick fires until it is resumed.")
+	b.says("“the bank is closed”")
+
+	b.open(at("schedule", "q", "orders", "name", "yearly", "id", "tenant-7"))
+	b.do(chromedp.SetValue("input[name=from]", "2001-01-01T00:00"), chromedp.SetValue("input[name=to]", "2005-01-01T00:30"))
+	b.press("Preview")
+	b.says("4 ticks of at most 1,000.")
+	b.press("Push 4")
+	b.says("4 pushed, one for each past tick of the range.")
+	b.press("Remove …")
+	b.press("Remove")
+	b.says("The schedule is removed.")
 }
 
 // edit replaces the payload that has a text, on an id's page, and revives the dead letter.
