@@ -1,3 +1,0 @@
-package pages
-
-var registry interface{ MustRegister(...any) }
