@@ -667,6 +667,47 @@ func TestAFiringThatIsOvertakenIsNoFailure(t *testing.T) {
 	})
 }
 
+// A tick that was computed from a removed schedule is not fired for the one that was created in its
+// place, even if both were made in one microsecond.
+func TestATickOfARemovedScheduleIsNotFired(t *testing.T) {
+	onBench(t, func(b *bench) {
+		created := core.InstantOf(time.Now())
+		b.schedule(0, 1, 10*time.Second)
+		replaced := false
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			r, ok := c.Request.(*ports.ChangeSchedulesRequest)
+			if !ok || replaced {
+				return next(ctx)
+			}
+			replaced = true
+			was := r.Changes[0].Schedule
+			d := core.Declaration{ScheduleKey: was.ScheduleKey, Recurrence: was.Recurrence}
+			d.Data = []byte("other")
+			spec, _ := core.ParseSpec(d.Spec, nil)
+			s, _ := d.Apply(core.Schedule{}, spec, "test", created)
+			again := *r
+			again.Firing = false
+			for _, change := range []ports.ScheduleChange{
+				{ScheduleKey: was.ScheduleKey, Revision: ports.AnyRevision},
+				{ScheduleKey: was.ScheduleKey, Schedule: &s},
+			} {
+				again.Changes = []ports.ScheduleChange{change}
+				if reply, err := b.store.ChangeSchedules(ctx, again); err != nil || reply.Results[0] != ports.ScheduleChanged {
+					b.Error(reply.Results, err)
+				}
+			}
+			return next(ctx)
+		}
+		b.run()
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
+		if err != nil || string(page.Schedules[0].Data) != "other" || page.Schedules[0].Fired != 1 || b.event.Fired != 1 {
+			b.Errorf("%v; %d ticks were fired, and the schedule is %+v", err, b.event.Fired, page.Schedules)
+		}
+	})
+}
+
 // A schedule that is due by a clock that has stepped back since is not changed.
 func TestASteppedClockFiresNothing(t *testing.T) {
 	onBench(t, func(b *bench) {
