@@ -237,7 +237,7 @@ type Tick struct {
 // Validate returns the error of [ScheduleKey.Validate], that of [Recurrence.Validate] except for
 // what a merge rule or a spec forbids, since the spec may be of a newer version, or
 // [ErrInvalidSchedule] for a Revision above 2^53, the largest whole number that all stores count
-// exactly, too many Earlier specs, or a Note that is
+// exactly, a time outside 0 … [MaxInstant], too many Earlier specs, or a Note that is
 // too long or no [Text].
 func (s *Schedule) Validate() error {
 	if err := s.ScheduleKey.Validate(); err != nil {
@@ -249,6 +249,12 @@ func (s *Schedule) Validate() error {
 	if s.Revision > maxRevision {
 		return fmt.Errorf("%w: the revision %d above %d, which no change can raise; remove the schedule and create it again",
 			ErrInvalidSchedule, s.Revision, int64(maxRevision))
+	}
+	for _, at := range []Instant{s.Next, s.SpecSince, s.ChangedAt, s.RetryAt} {
+		if at < 0 || at > MaxInstant {
+			return fmt.Errorf("%w: the time %v; a schedule has times from %v to %v, so correct the store's clock, or the record",
+				ErrInvalidSchedule, at.Time(), Instant(0).Time(), MaxInstant.Time().Truncate(time.Second))
+		}
 	}
 	if len(s.Earlier) > MaxEarlierSpecs {
 		return fmt.Errorf("%w: %d earlier specs; keep the last %d", ErrInvalidSchedule, len(s.Earlier), MaxEarlierSpecs)

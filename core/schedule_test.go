@@ -503,6 +503,11 @@ func TestLimitsOfSchedules(t *testing.T) {
 		{"most", func(s *core.Schedule, n int) { s.Catchup.Most = core.MaxCatchup + n }, nil},
 		{"negative most", func(s *core.Schedule, n int) { s.Catchup.Most = -n }, nil},
 		{"revision", func(s *core.Schedule, n int) { s.Revision = int64(core.MaxInstant) + int64(n) }, nil},
+		{"next", func(s *core.Schedule, n int) { s.Next = core.MaxInstant + core.Instant(n) }, nil},
+		{"negative next", func(s *core.Schedule, n int) { s.Next = -core.Instant(n) }, nil},
+		{"since", func(s *core.Schedule, n int) { s.SpecSince = core.MaxInstant + core.Instant(n) }, nil},
+		{"negative change", func(s *core.Schedule, n int) { s.ChangedAt = -core.Instant(n) }, nil},
+		{"retry", func(s *core.Schedule, n int) { s.RetryAt = core.MaxInstant + core.Instant(n) }, nil},
 		{"note", func(s *core.Schedule, n int) { s.Note = strings.Repeat("x", core.MaxScheduleNoteBytes+n) }, nil},
 		{"note of no text", func(s *core.Schedule, n int) { s.Note = strings.Repeat("\x00", n) }, nil},
 	} {

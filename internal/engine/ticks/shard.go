@@ -2,6 +2,7 @@ package ticks
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -15,6 +16,12 @@ var errUnreached = errors.New("the shard can't be reached")
 // happens if other servers fire them.
 var errNothingFired = errors.New("due schedules were not fired, since they changed meanwhile")
 
+// errClock is the error of a look by a clock that has passed all ticks. To fire would end each
+// schedule, and one whose spec can't be read would be due again at once.
+var errClock = fmt.Errorf(
+	"the store's clock is past %v, so nothing is fired; correct the clock of the store's server, and the ticks that came meanwhile follow",
+	core.MaxInstant.Time().Truncate(time.Second))
+
 // Fire fires the due schedules of a shard, until none is due. It returns when the next one is due,
 // by the clock of this process, or the zero time.
 func (f *Firer) Fire(s Shard) (next time.Time, err error) {
@@ -22,8 +29,11 @@ func (f *Firer) Fire(s Shard) (next time.Time, err error) {
 	defer func() { f.report(s, &sum) }()
 	for refused := 0; ; {
 		due, now, next, err := f.due(s)
-		if err != nil || len(due) == 0 {
+		switch {
+		case err != nil || len(due) == 0:
 			return next, err
+		case now >= core.MaxInstant:
+			return time.Time{}, errClock
 		}
 
 		before := sum

@@ -402,9 +402,9 @@ func TestABrokenSpecIsTriedOnceAMinute(t *testing.T) {
 	}
 }
 
-func triedOnceAMinute(b *bench, spec string) {
+// respec gives the first schedule, which is in shard 0, another spec with the same next tick.
+func (b *bench) respec(spec string) {
 	b.Helper()
-	b.schedule(0, 1, 10*time.Second)
 	page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
 	if err != nil {
 		b.Fatal(err)
@@ -419,6 +419,12 @@ func triedOnceAMinute(b *bench, spec string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+}
+
+func triedOnceAMinute(b *bench, spec string) {
+	b.Helper()
+	b.schedule(0, 1, 10*time.Second)
+	b.respec(spec)
 	b.run()
 	time.Sleep(10*time.Second + 5*core.BrokenRetry + time.Second)
 	synctest.Wait()
@@ -706,6 +712,48 @@ func TestATickOfARemovedScheduleIsNotFired(t *testing.T) {
 			b.Errorf("%v; %d ticks were fired, and the schedule is %+v", err, b.event.Fired, page.Schedules)
 		}
 	})
+}
+
+// Nothing is fired while the store's clock is past the last instant, not even without a pause, and the
+// log names the clock. Once it is right again, the schedules go on.
+func TestAClockPastTheLastInstantFiresNothing(t *testing.T) {
+	for _, spec := range []string{"every 10s 0", "moon full Europe/Berlin"} {
+		onBench(t, func(b *bench) {
+			var ahead time.Duration
+			b.store = memory.New(memory.Options{Clock: func() time.Time {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				return time.Now().Add(ahead)
+			}})
+			if _, err := b.store.Declare(b.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2}); err != nil {
+				b.Fatal(err)
+			}
+			b.schedule(0, 1, 10*time.Second)
+			b.respec(spec)
+
+			b.mu.Lock()
+			ahead = core.Forever
+			b.mu.Unlock()
+			b.run()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if n := b.count("Ticks"); b.count("ChangeSchedules") > 0 || b.events > 0 || n > 100 {
+				b.Errorf("%s: %d changes, %d events, %d looks", spec, b.count("ChangeSchedules"), b.events, n)
+			}
+			if log := b.log.String(); !strings.Contains(log, "clock is past 2255") || !strings.Contains(log, "correct the clock") {
+				b.Errorf("%s: log:\n%s", spec, log)
+			}
+
+			b.mu.Lock()
+			ahead = 0
+			b.mu.Unlock()
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			if b.event.Fired+b.event.Broken == 0 {
+				b.Errorf("%s: nothing was fired by the right clock; log:\n%s", spec, &b.log)
+			}
+		})
+	}
 }
 
 // A schedule that is due by a clock that has stepped back since is not changed.
