@@ -3,8 +3,8 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
@@ -25,8 +25,28 @@ func (s *Store) ChangeSchedules(
 	if err := r.Validate(); err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
+	reply, err := s.changeSchedules(ctx, &r)
+	if err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
+
+	// A refusal may be due to a record that scripts can read, and lists can't. If that can't be found
+	// out, it stays one.
+	if moved, err := s.setRefusedAside(ctx, &r, reply.Results); err == nil && moved {
+		storekit.RepeatRefused(&r, &reply, func(again *ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+			return s.changeSchedules(ctx, again)
+		})
+	}
+	return reply, nil
+}
+
+// changeSchedules changes schedules by one call of the script.
+func (s *Store) changeSchedules(
+	ctx context.Context,
+	r *ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
-	call, err := s.changeCall(&r, asked)
+	call, err := s.changeCall(r, asked)
 	if err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
@@ -44,6 +64,47 @@ func (s *Store) ChangeSchedules(
 		return ports.ChangeSchedulesReply{}, mismatched(&reply, r.Shard.Queue, asked)
 	}
 	return ports.ChangeSchedulesReply{}, record.ErrReply
+}
+
+// setRefusedAside sets the records aside that can't be read and because of which changes were
+// refused. It reports whether there were any.
+func (s *Store) setRefusedAside(
+	ctx context.Context,
+	r *ports.ChangeSchedulesRequest,
+	results []ports.ScheduleResult,
+) (moved bool, err error) {
+	call := exchange.Call{
+		Script: schedulesScript,
+		Keys:   s.someKeys(r.Shard, keyMeta, keySchedules),
+		Args:   []any{s.now()},
+	}
+	for i, result := range results {
+		if result == ports.ScheduleRefused {
+			call.Args = append(call.Args, storekit.ScheduleByID(r.Changes[i].ScheduleKey))
+		}
+	}
+	fields := call.Args[1:]
+	if len(fields) == 0 {
+		return false, nil
+	}
+	value, err := s.run(ctx, call)
+	if err != nil {
+		return false, err
+	}
+
+	reply := record.ReplyOf(value)
+	_, _ = reply.Text(), reply.Int()
+	var faults []*exchange.DamagedError
+	for _, field := range fields {
+		text, there := reply.Optional()
+		if _, err := scheduleOf(field.(string), text); there && err != nil {
+			faults = append(faults, unreadable(field.(string), text, err))
+		}
+	}
+	if err := reply.Err(); err != nil || len(faults) == 0 {
+		return false, err
+	}
+	return true, s.setAllAside(ctx, call.Keys[keyMeta].(string), faults)
 }
 
 // changeCall returns the call for the first changes.
@@ -203,9 +264,7 @@ func ticksOf(value any) (ticks ports.ShardTicks, faults []*exchange.DamagedError
 		text, _ := r.Optional()
 		schedule, err := scheduleOf(field, text)
 		if err != nil {
-			faults = append(faults, &exchange.DamagedError{
-				Place: record.PlaceSchedule, ID: field, Stored: text, Text: err.Error(),
-			})
+			faults = append(faults, unreadable(field, text, err))
 			continue
 		}
 		ticks.Due = append(ticks.Due, schedule)
@@ -214,14 +273,13 @@ func ticksOf(value any) (ticks ports.ShardTicks, faults []*exchange.DamagedError
 	return ticks, faults, r.Err()
 }
 
-// errNotItsRecord is the reason for a record that can be decoded, and is still damaged.
-var errNotItsRecord = errors.New("it is not of its id and name, or has no revision")
+// unreadable returns the fault of a field's record that scheduleOf can't read.
+func unreadable(field, text string, err error) *exchange.DamagedError {
+	return &exchange.DamagedError{Place: record.PlaceSchedule, ID: field, Stored: text, Text: err.Error()}
+}
 
 // scheduleOf reads the record of a field.
 func scheduleOf(field, text string) (core.Schedule, error) {
-	schedule, err := storekit.DecodeSchedule(text)
-	if err == nil && (storekit.ScheduleByID(schedule.ScheduleKey) != field || schedule.Revision < 1) {
-		err = errNotItsRecord
-	}
-	return schedule, err
+	id, name, _ := strings.Cut(field, "\x00")
+	return storekit.DecodeSchedule(core.ScheduleKey{ID: id, Name: name}, text)
 }
