@@ -127,6 +127,10 @@ func calendarCalls() []scriptCall {
 		{"set aside a schedule", "set_aside_schedule", true, func(w *worker) error {
 			return w.changeSchedules(removed("a", "due"))
 		}},
+		{"correct an early tick", "relist_schedule", true, func(w *worker) error {
+			_, err := w.store.Ticks(w.t.Context(), ports.TicksRequest{Shards: []core.Shard{w.shard}, Limit: 10})
+			return err
+		}},
 		{"lose a schedule", "set_aside_schedule", true, func(w *worker) error {
 			_, err := w.store.Ticks(w.t.Context(), ports.TicksRequest{Shards: []core.Shard{w.shard}, Limit: 10})
 			return err
@@ -259,6 +263,35 @@ func TestRedisListsLeaveOutDamagedSchedules(t *testing.T) {
 	}
 	if r := w.aside("a", "b"); len(r) == 2 && (r[1].Size != 0 || !strings.Contains(r[1].Reason, "lost")) {
 		t.Errorf("a lost record is set aside as %+v", r[1])
+	}
+}
+
+// An entry of the list of ticks that is too early is corrected by the look that finds its schedule not
+// due, so that the shard is not looked at again and again.
+func TestRedisAnEarlyTickIsCorrected(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	later := frozenNow.Add(time.Hour)
+	must(t, w.changeSchedules(created(scheduled("a", "x", later)), created(scheduled("b", "x", time.Time{})),
+		created(scheduled("c", "x", frozenNow))))
+	want := allContents(t, client)
+
+	for _, id := range []string{"a", "b"} {
+		must(t, client.ZAdd(t.Context(), key("st"), goredis.Z{Score: 5, Member: field(id, "x")}).Err())
+	}
+	ticks := w.due(10)
+	if len(ticks.Due) != 1 || ticks.Due[0].ID != "c" || ticks.Head.Due != core.InstantOf(frozenNow) {
+		t.Errorf("the ticks are %+v", ticks)
+	}
+	if diff := cmp.Diff(want, allContents(t, client)); diff != "" {
+		t.Errorf("after a look (-want +got):\n%s", diff)
+	}
+
+	must(t, w.changeSchedules(removed("c", "x")))
+	must(t, client.ZAdd(t.Context(), key("st"), goredis.Z{Score: 5, Member: field("a", "x")}).Err())
+	if ticks := w.due(1); len(ticks.Due) != 0 || ticks.Head.Due != core.InstantOf(later) {
+		t.Errorf("the ticks are %+v", ticks)
 	}
 }
 
