@@ -33,8 +33,8 @@ const (
 // maxSpecBytes is the maximum size of the text of a spec in bytes.
 const maxSpecBytes = 1 << 10
 
-// maxRevision is the largest Revision. All whole numbers up to it are exact as a float64, in which a
-// store may read it.
+// maxRevision is the largest Revision. All whole numbers up to it are exact as a float64, in which
+// a store may read it.
 const maxRevision = 1 << 53
 
 // BrokenRetry is how long a server waits before it tries again to read a spec that it could not

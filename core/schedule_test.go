@@ -555,6 +555,11 @@ func TestJitterIsAtMostTheInterval(t *testing.T) {
 		if err := r.Validate(core.MergeRule{}); errors.Is(err, core.ErrInvalidSchedule) != refused {
 			t.Errorf("jitter %v: %v", jitter, err)
 		}
+
+		r.Spec = "cron * * * * * UTC"
+		if err := r.Validate(core.MergeRule{}); err != nil {
+			t.Errorf("jitter %v of a cron expression: %v", jitter, err)
+		}
 	}
 }
 

@@ -74,8 +74,8 @@ func ExampleStore_Drain_each() {
 	// [order-1: handler: no item 0]
 }
 
-// A schedule is fired over a night in which the clock is set forward: 2:30 does not exist on that day,
-// so its tick comes when the gap ends.
+// A schedule is fired over a night in which the clock is set forward: 2:30 does not exist on that
+// day, so its tick comes when the gap ends.
 func ExampleStore_DrainUntil() {
 	s := skeintest.New()
 	berlin, err := time.LoadLocation("Europe/Berlin")

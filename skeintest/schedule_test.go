@@ -49,8 +49,8 @@ func TestDrainFiresTicks(t *testing.T) {
 	}
 }
 
-// A drain fires the tick of exactly the time at which it stops. To advance fires nothing, and the next
-// drain fires what Catchup leaves, on a night in which the clock is set back.
+// A drain fires the tick of exactly the time at which it stops. To advance fires nothing, and the
+// next drain fires what Catchup leaves, on a night in which the clock is set back.
 func TestDrainStopsAtATime(t *testing.T) {
 	s := skeintest.New()
 	berlin, err := time.LoadLocation("Europe/Berlin")

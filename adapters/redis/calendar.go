@@ -67,7 +67,7 @@ func (s *Store) changeSchedules(
 	return ports.ChangeSchedulesReply{}, record.ErrReply
 }
 
-// setRefusedAside sets the records aside that can't be read and because of which changes were
+// setRefusedAside sets the records aside that can't be read, of the schedules whose changes were
 // refused. It reports whether there were any.
 func (s *Store) setRefusedAside(
 	ctx context.Context,
@@ -265,8 +265,8 @@ func (s *Store) ticks(
 	return ticks, errTicksChange
 }
 
-// errTicksChange is the error of a look at ticks whose list can't be corrected, since another program
-// damages it all the time.
+// errTicksChange is the error of a look at ticks whose list can't be corrected, since another
+// program damages it all the time.
 var errTicksChange = fmt.Errorf("redis: the list of ticks was wrong each of %d times; find the program that writes it", mostSetAside)
 
 // tickList is what the ticks script has found.
@@ -306,8 +306,8 @@ func listedTicks(value any) (found tickList, err error) {
 	return found, r.Err()
 }
 
-// relist corrects when schedules are listed as due. An entry of the list is early if another program
-// has written it.
+// relist corrects when schedules are listed as due. An entry of the list is early if another
+// program has written it.
 func (s *Store) relist(ctx context.Context, shard core.Shard, early []earlyTick) error {
 	for i := range early {
 		e := &early[i]

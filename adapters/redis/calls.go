@@ -62,9 +62,9 @@ func (s *Store) runApartBy(ctx context.Context, by exchange.Apart, calls []excha
 	return s.link.RunApart(ctx, by, calls)
 }
 
-// eachReached makes a call of each of the shards, and reads its reply by read. A shard that can't be
-// reached, that has no record, or whose reply read refuses is lost. If that ends the whole call, its
-// error is returned, as by [storekit.Lost.Add].
+// eachReached makes a call of each of the shards, and reads its reply by read. A shard is lost if
+// it can't be reached, if it has no record, or if read returns an error. If that ends the whole
+// call, its error is returned, as by [storekit.Lost.Add].
 func (s *Store) eachReached(
 	ctx context.Context,
 	by exchange.Apart,

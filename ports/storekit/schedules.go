@@ -87,8 +87,8 @@ func UnreadableSchedule(name string, err error) string {
 }
 
 // RepeatRefused repeats the changes that the reply to r has refused, and puts their results in the
-// reply. change makes them. If it fails, the reply stays as it is. A store calls it after it has set
-// records aside because of which changes were refused.
+// reply. change makes them. If it fails, the reply stays as it is. A store calls it after it has
+// set records of refused changes aside.
 func RepeatRefused(
 	r *ports.ChangeSchedulesRequest,
 	reply *ports.ChangeSchedulesReply,

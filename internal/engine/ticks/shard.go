@@ -30,7 +30,7 @@ func (f *Firer) Fire(s Shard) (next time.Time, err error) {
 	for refused := 0; ; {
 		due, now, next, err := f.due(s)
 		switch {
-		case err != nil || len(due) == 0:
+		case len(due) == 0:
 			return next, err
 		case now >= core.MaxInstant:
 			return time.Time{}, errClock
@@ -55,7 +55,7 @@ func (f *Firer) Fire(s Shard) (next time.Time, err error) {
 }
 
 // due returns the first schedules of a shard that are due, and the store's time. If there is none,
-// it returns when the next one is due.
+// it returns when the next one is due, or an error.
 func (f *Firer) due(s Shard) (due []core.Schedule, now core.Instant, next time.Time, err error) {
 	ctx, cancel := f.cfg.Call()
 	defer cancel()
@@ -131,7 +131,7 @@ func (f *Firer) change(s Shard, firings []firing, sum *total) (next time.Time, e
 		for i, result := range reply.Results {
 			sum.add(&firings[i], result, reply.Now)
 		}
-		if reply.Met != (ports.PushReply{Now: reply.Met.Now}) && f.cfg.Pushed != nil {
+		if reply.Met != (ports.PushReply{Now: reply.Met.Now}) {
 			f.cfg.Pushed(s.ID)
 		}
 		firings = firings[len(reply.Results):]

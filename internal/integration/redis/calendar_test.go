@@ -266,8 +266,8 @@ func TestRedisListsLeaveOutDamagedSchedules(t *testing.T) {
 	}
 }
 
-// An entry of the list of ticks that is too early is corrected by the look that finds its schedule not
-// due, so that the shard is not looked at again and again.
+// An entry of the list of ticks that is too early is corrected by the look that finds its schedule
+// not due, so that the shard is not looked at again and again.
 func TestRedisAnEarlyTickIsCorrected(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
