@@ -200,7 +200,7 @@ type Schedule struct {
 	// Recent are the last ticks, at most MaxRecentTicks, oldest first.
 	Recent []Tick `json:"recent,omitempty"`
 	// Broken is why a server could not read the spec. It is empty if the last one could. RetryAt is
-	// when a server tries again.
+	// when a server tries again, or 0.
 	Broken  string  `json:"broken,omitzero"`
 	RetryAt Instant `json:"retry_at,omitzero"`
 }
@@ -272,11 +272,7 @@ func (s *Schedule) Head() Head {
 	if s.Paused || s.Next >= MaxInstant {
 		return Head{}
 	}
-	due := s.dueAt(s.Next)
-	if s.Broken != "" {
-		due = max(due, s.RetryAt)
-	}
-	return Head{Due: due, OK: true}
+	return Head{Due: max(s.dueAt(s.Next), s.RetryAt), OK: true}
 }
 
 // dueAt returns when a tick is due: its time and its jitter.
