@@ -191,34 +191,35 @@ type boundedCalls struct {
 	most time.Duration
 }
 
+// bounded makes a call whose context ends after a time.
+func bounded[R any](ctx context.Context, most time.Duration, call func(context.Context) (R, error)) (R, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return call(ctx)
+}
+
 // Declare implements [ports.Producer].
 func (b boundedCalls) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.most)
-	defer cancel()
-	return b.Store.Declare(ctx, r)
+	return bounded(ctx, b.most, func(ctx context.Context) (ports.DeclareReply, error) { return b.Store.Declare(ctx, r) })
 }
 
 // Queues implements [ports.Registry].
 func (b boundedCalls) Queues(ctx context.Context) ([]ports.Queue, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.most)
-	defer cancel()
-	return b.Store.Queues(ctx)
+	return bounded(ctx, b.most, b.Store.Queues)
 }
 
 // Schedules implements [ports.Calendar].
 func (b boundedCalls) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.SchedulesPage, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.most)
-	defer cancel()
-	return b.Store.Schedules(ctx, r)
+	return bounded(ctx, b.most, func(ctx context.Context) (ports.SchedulesPage, error) { return b.Store.Schedules(ctx, r) })
 }
 
 // ChangeSchedules implements [ports.Calendar].
 func (b boundedCalls) ChangeSchedules(
 	ctx context.Context, r ports.ChangeSchedulesRequest,
 ) (ports.ChangeSchedulesReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.most)
-	defer cancel()
-	return b.Store.ChangeSchedules(ctx, r)
+	return bounded(ctx, b.most, func(ctx context.Context) (ports.ChangeSchedulesReply, error) {
+		return b.Store.ChangeSchedules(ctx, r)
+	})
 }
 
 func noCalendar() error {

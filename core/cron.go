@@ -132,6 +132,9 @@ func (f *cronField) parseItem(item string) (set uint64, text string, err error) 
 			text += "-" + strconv.Itoa(last)
 		case !stepped:
 			last = first
+		case first > last: // 7, behind the end of the week
+			return 0, "", fmt.Errorf("the step from %d, which is the last day; write 0/%s to begin with Sunday, or %d for Sunday alone",
+				first, step, first)
 		}
 	}
 
@@ -142,8 +145,8 @@ func (f *cronField) parseItem(item string) (set uint64, text string, err error) 
 
 	by := 1
 	if stepped {
-		by, err = strconv.Atoi(step)
-		if err != nil || by < 1 || by > f.max {
+		var ok bool
+		if by, ok = cronNumber(step); !ok || by < 1 || by > f.max {
 			return 0, "", fmt.Errorf("the step %q; give a number from 1 to %d", step, f.max)
 		}
 		text += "/" + strconv.Itoa(by)
@@ -164,8 +167,7 @@ func (f *cronField) value(text string) (int, error) {
 		}
 	}
 
-	v, err := strconv.Atoi(text)
-	if err == nil && v >= f.min && v <= f.max && text[0] != '+' {
+	if v, ok := cronNumber(text); ok && v >= f.min && v <= f.max {
 		return v, nil
 	}
 
@@ -178,6 +180,12 @@ func (f *cronField) value(text string) (int, error) {
 	}
 
 	return 0, fmt.Errorf("the value %q; %s", text, cure)
+}
+
+// cronNumber reads a number of digits alone, without a sign.
+func cronNumber(text string) (n int, ok bool) {
+	unsigned, err := strconv.ParseUint(text, 10, 31)
+	return int(unsigned), err == nil
 }
 
 // String returns the expression with numbers for names, and one space between fields.

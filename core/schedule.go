@@ -33,6 +33,10 @@ const (
 // maxSpecBytes is the maximum size of the text of a spec in bytes.
 const maxSpecBytes = 1 << 10
 
+// maxRevision is the largest Revision. All whole numbers up to it are exact as a float64, in which
+// a store may read it.
+const maxRevision = 1 << 53
+
 // BrokenRetry is how long a server waits before it tries again to read a spec that it could not
 // read.
 const BrokenRetry = time.Minute
@@ -189,7 +193,7 @@ type Schedule struct {
 	By        string  `json:"by,omitzero"`
 	ChangedAt Instant `json:"changed_at"`
 	// Revision rises with each change, firings included. A change names the revision that it
-	// replaces.
+	// replaces. A new schedule begins at a number that depends on what it is.
 	Revision int64 `json:"revision"`
 
 	// Fired, Missed and Skipped count ticks.
@@ -202,7 +206,7 @@ type Schedule struct {
 	// don't have its ticks.
 	Backfill *Backfill `json:"backfill,omitempty"`
 	// Broken is why a server could not read the spec. It is empty if the last one could. RetryAt is
-	// when a server tries again.
+	// when a server tries again, or 0.
 	Broken  string  `json:"broken,omitzero"`
 	RetryAt Instant `json:"retry_at,omitzero"`
 }
@@ -251,7 +255,8 @@ type Backfill struct {
 
 // Validate returns the error of [ScheduleKey.Validate], that of [Recurrence.Validate] except for
 // what a merge rule or a spec forbids, since the spec may be of a newer version, or
-// [ErrInvalidSchedule] for a Revision above [MaxInstant], too many Earlier specs, or a Note that is
+// [ErrInvalidSchedule] for a Revision above 2^53, the largest whole number that all stores count
+// exactly, a time outside 0 … [MaxInstant], too many Earlier specs, or a Note that is
 // too long or no [Text].
 func (s *Schedule) Validate() error {
 	if err := s.ScheduleKey.Validate(); err != nil {
@@ -260,9 +265,15 @@ func (s *Schedule) Validate() error {
 	if err := s.Recurrence.validateStored(); err != nil {
 		return err
 	}
-	if s.Revision > int64(MaxInstant) {
-		return fmt.Errorf("%w: the revision %d; it comes from the store's clock, so it is at most %d",
-			ErrInvalidSchedule, s.Revision, MaxInstant)
+	if s.Revision > maxRevision {
+		return fmt.Errorf("%w: the revision %d above %d, which no change can raise; remove the schedule and create it again",
+			ErrInvalidSchedule, s.Revision, int64(maxRevision))
+	}
+	for _, at := range []Instant{s.Next, s.SpecSince, s.ChangedAt, s.RetryAt} {
+		if at < 0 || at > MaxInstant {
+			return fmt.Errorf("%w: the time %v; a schedule has times from %v to %v, so correct the store's clock, or the record",
+				ErrInvalidSchedule, at.Time(), Instant(0).Time(), MaxInstant.Time().Truncate(time.Second))
+		}
 	}
 	if len(s.Earlier) > MaxEarlierSpecs {
 		return fmt.Errorf("%w: %d earlier specs; keep the last %d", ErrInvalidSchedule, len(s.Earlier), MaxEarlierSpecs)
@@ -280,11 +291,7 @@ func (s *Schedule) Head() Head {
 	if s.Paused || s.Next >= MaxInstant {
 		return Head{}
 	}
-	due := s.dueAt(s.Next)
-	if s.Broken != "" {
-		due = max(due, s.RetryAt)
-	}
-	return Head{Due: due, OK: true}
+	return Head{Due: max(s.dueAt(s.Next), s.RetryAt), OK: true}
 }
 
 // dueAt returns when a tick is due: its time and its jitter.
@@ -369,13 +376,21 @@ func (s Schedule) Resume() Schedule {
 // of the schedule had.
 func (s Schedule) Changed(by string, now Instant) Schedule {
 	s.By, s.ChangedAt = by, now
-	return s.revised(now)
+	return s.revised()
 }
 
-// revised returns the schedule with a new Revision. A schedule that is made anew has a higher one
-// than the removed one, by the clock.
-func (s Schedule) revised(now Instant) Schedule {
-	s.Revision = max(s.Revision+1, int64(now))
+// revised returns the schedule with a new Revision. A change raises it by one. A new schedule
+// begins at a hash of all that it is, which is below 2^52. So one that is made anew has other
+// revisions than the removed one, whatever the clock shows.
+func (s Schedule) revised() Schedule {
+	if s.Revision > 0 {
+		s.Revision++
+		return s
+	}
+
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v", s)
+	s.Revision = int64(h.Sum64()>>12) + 1
 	return s
 }
 
@@ -443,7 +458,7 @@ func (s *Schedule) Fire(spec Spec, now Instant) (f Firing, ok bool) {
 	if s.Paused || s.Next >= MaxInstant || s.dueAt(s.Next) > now {
 		return Firing{}, false
 	}
-	after := s.revised(now)
+	after := s.revised()
 	after.Broken, after.RetryAt = "", 0
 	after.Recent = slices.Clone(s.Recent)
 	if spec.earlier == nil {
@@ -546,5 +561,5 @@ func (s *Schedule) RunNow(by string, now Instant) Firing {
 // tries again after [BrokenRetry].
 func (s Schedule) Break(reason string, now Instant) Schedule {
 	s.Broken, s.RetryAt = ErrorText(reason), now.Add(BrokenRetry)
-	return s.revised(now)
+	return s.revised()
 }

@@ -302,7 +302,7 @@ func TestDeclarations(t *testing.T) {
 		Paused:      true, Set: "billing", Version: 2,
 	}
 	first, changed := d.Apply(core.Schedule{}, spec, "worker", 5)
-	if !changed || !first.Paused || first.PausedBy != "worker" || first.PausedAt != 5 || first.Next != minute || first.Revision != 5 || first.By != "worker" {
+	if !changed || !first.Paused || first.PausedBy != "worker" || first.PausedAt != 5 || first.Next != minute || first.Revision < 1 || first.By != "worker" {
 		t.Fatalf("a new schedule: changed %v, %+v", changed, first)
 	}
 
@@ -376,6 +376,45 @@ func TestEqualComparesEachField(t *testing.T) {
 		if a.Equal(&b) || !b.Equal(&b) {
 			t.Errorf("Equal does not compare %s", kind.Field(i).Name)
 		}
+	}
+}
+
+// A schedule that is made anew, even in the microsecond of the removed one, has another revision,
+// unless it is the same in everything. Each change raises it by one, whatever the clock shows.
+func TestRevisionsAreNotUsedAgain(t *testing.T) {
+	spec, err := core.ParseSpec("every 1m0s 0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(data, by string, now core.Instant) core.Schedule {
+		d := core.Declaration{
+			ScheduleKey: core.ScheduleKey{ID: "order-1", Name: "sync"},
+			Recurrence:  core.Recurrence{Spec: "every 1m0s 0", Data: []byte(data)},
+		}
+		s, _ := d.Apply(core.Schedule{}, spec, by, now)
+		return s
+	}
+
+	first := made("go", "ann", 5)
+	if again := made("go", "ann", 5); again.Revision != first.Revision {
+		t.Errorf("revisions %d and %d of one declaration", first.Revision, again.Revision)
+	}
+	seen := map[int64]string{first.Revision: "first"}
+	for i := range 1000 {
+		for _, s := range []core.Schedule{
+			made(fmt.Sprint("go", i), "ann", 5), made("go", fmt.Sprint("ann", i), 5), made("go", "ann", core.Instant(6+i)),
+		} {
+			what := fmt.Sprintf("%s by %s at %d", s.Data, s.By, s.ChangedAt)
+			if earlier := seen[s.Revision]; earlier != "" || s.Revision < 1 || s.Revision > 1<<52 {
+				t.Errorf("revision %d of %s, and of %q", s.Revision, what, earlier)
+			}
+			seen[s.Revision] = what
+		}
+	}
+
+	f, ok := first.Fire(parsed(t, &first), minute)
+	if changed := first.Changed("bob", 0); changed.Revision != first.Revision+1 || !ok || f.After.Revision != first.Revision+1 {
+		t.Errorf("revisions %d and %d after %d", changed.Revision, f.After.Revision, first.Revision)
 	}
 }
 
@@ -464,6 +503,11 @@ func TestLimitsOfSchedules(t *testing.T) {
 		{"most", func(s *core.Schedule, n int) { s.Catchup.Most = core.MaxCatchup + n }, nil},
 		{"negative most", func(s *core.Schedule, n int) { s.Catchup.Most = -n }, nil},
 		{"revision", func(s *core.Schedule, n int) { s.Revision = int64(core.MaxInstant) + int64(n) }, nil},
+		{"next", func(s *core.Schedule, n int) { s.Next = core.MaxInstant + core.Instant(n) }, nil},
+		{"negative next", func(s *core.Schedule, n int) { s.Next = -core.Instant(n) }, nil},
+		{"since", func(s *core.Schedule, n int) { s.SpecSince = core.MaxInstant + core.Instant(n) }, nil},
+		{"negative change", func(s *core.Schedule, n int) { s.ChangedAt = -core.Instant(n) }, nil},
+		{"retry", func(s *core.Schedule, n int) { s.RetryAt = core.MaxInstant + core.Instant(n) }, nil},
 		{"note", func(s *core.Schedule, n int) { s.Note = strings.Repeat("x", core.MaxScheduleNoteBytes+n) }, nil},
 		{"note of no text", func(s *core.Schedule, n int) { s.Note = strings.Repeat("\x00", n) }, nil},
 	} {
@@ -510,6 +554,11 @@ func TestJitterIsAtMostTheInterval(t *testing.T) {
 		r.Jitter = jitter
 		if err := r.Validate(core.MergeRule{}); errors.Is(err, core.ErrInvalidSchedule) != refused {
 			t.Errorf("jitter %v: %v", jitter, err)
+		}
+
+		r.Spec = "cron * * * * * UTC"
+		if err := r.Validate(core.MergeRule{}); err != nil {
+			t.Errorf("jitter %v of a cron expression: %v", jitter, err)
 		}
 	}
 }

@@ -59,7 +59,8 @@ func IntervalSpec(every time.Duration, anchor Instant) (string, error) {
 		return "", fmt.Errorf("%w: the interval %v; give at least %v, in whole microseconds",
 			ErrInvalidSchedule, every, MinInterval)
 	case anchor < 0 || anchor > MaxInstant:
-		return "", fmt.Errorf("%w: the anchor %d is no instant", ErrInvalidSchedule, anchor)
+		return "", fmt.Errorf("%w: the interval's ticks are counted from %v; give a time from %v to %v",
+			ErrInvalidSchedule, anchor.Time(), Instant(0).Time(), MaxInstant.Time().Truncate(time.Second))
 	}
 	return "every " + every.String() + " " + strconv.FormatInt(int64(anchor), 10), nil
 }

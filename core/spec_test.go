@@ -110,6 +110,7 @@ func TestCronSpecIsCanonical(t *testing.T) {
 		"*/7 00 1,015 jan,dec *": "*/7 0 1,15 1,12 *",
 		"5/20 0 * * fri-sun":     "5/20 0 * * 5-7",
 		"0 0 1-31/2 * *":         "0 0 1-31/2 * *",
+		"7/2 7/2 7/2 7/2 0/2":    "7/2 7/2 7/2 7/2 0/2",
 	} {
 		if got, err := core.CronSpec(expression, "UTC"); err != nil || got != "cron "+want+" UTC" {
 			t.Errorf("CronSpec(%q) = %q, %v; want %q", expression, got, err, want)
@@ -142,6 +143,12 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		"1/2/3 * * * *":       {"field 1, minute", `the step "2/3"`},
 		"*-5 * * * *":         {"field 1, minute", `"*"`},
 		"99999999999 * * * *": {"field 1, minute"},
+		"*/+5 * * * *":        {"field 1, minute", "item 1", `the step "+5"`, "1 to 59"},
+		"*/-5 * * * *":        {"field 1, minute", `the step "-5"`},
+		"*/ * * * *":          {"field 1, minute", `the step ""`},
+		"0--0 * * * *":        {"field 1, minute", `"-0"`, "0 to 59"},
+		"0-+5 * * * *":        {"field 1, minute", `"+5"`},
+		"0 0 * * 1,7/2":       {"field 5, day of week", "item 2", "0/2", "Sunday"},
 	} {
 		_, err := core.CronSpec(expression, "UTC")
 		if !errors.Is(err, core.ErrInvalidSchedule) {
@@ -171,6 +178,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 	for _, anchor := range []core.Instant{-1, core.MaxInstant + 1} {
 		if _, err := core.IntervalSpec(time.Hour, anchor); !errors.Is(err, core.ErrInvalidSchedule) {
 			t.Errorf("IntervalSpec with the anchor %d: %v, want ErrInvalidSchedule", anchor, err)
+		} else if !strings.Contains(err.Error(), "give a time from 1970-01-01 00:00:00") {
+			t.Errorf("IntervalSpec with the anchor %d: %v; it does not name the times that it takes", anchor, err)
 		}
 	}
 

@@ -29,7 +29,9 @@ const (
 // replies belong to the caller, and their Data and Meta are read-only, as payloads are.
 //
 // A store that can't read the record of a schedule sets it aside in the [Quarantine], as it does
-// with records of jobs.
+// with records of jobs. So it does with a record that core.Schedule.Validate refuses, for example
+// after an edit by hand. Ticks does so, and ChangeSchedules if it would refuse a change because of
+// the record. Lists write nothing and leave such schedules out.
 type Calendar interface {
 	// ChangeSchedules creates, replaces and removes schedules of one shard, in order. Each change
 	// is atomic, with the push of its entries, which merge as those of [Producer].Push with the

@@ -39,7 +39,7 @@ func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
 }
 
 // DrainUntil is [Store.Drain] up to a time of the store's clock, for example the end of a day on
-// which a time zone changes its clock.
+// which a time zone changes its clock. A job or a tick of exactly that time still runs.
 func (s *Store) DrainUntil(t TB, until time.Time, handlers ...skein.Handler) Events {
 	t.Helper()
 	return s.Drain(t, until.Sub(s.Now()), handlers...)

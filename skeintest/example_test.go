@@ -74,6 +74,34 @@ func ExampleStore_Drain_each() {
 	// [order-1: handler: no item 0]
 }
 
+// A schedule is fired over a night in which the clock is set forward: 2:30 does not exist on that
+// day, so its tick comes when the gap ends.
+func ExampleStore_DrainUntil() {
+	s := skeintest.New()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s.Advance(time.Date(2026, time.March, 28, 0, 0, 0, 0, berlin).Sub(s.Now()))
+	reports := skein.NewQueue("reports", skein.QueueOptions[string]{})
+	nightly := skein.Cron("30 2 * * *", "Europe/Berlin")
+	if err := reports.Schedule(t.Context(), s.Client, "nightly", nightly, "shop-1", "totals"); err != nil {
+		log.Fatal(err)
+	}
+
+	end := time.Date(2026, time.March, 31, 0, 0, 0, 0, berlin)
+	s.DrainUntil(t, end, reports.Handler(func(_ context.Context, id string, what []string) error {
+		fmt.Println(s.Now().In(berlin).Format("2 January 15:04"), id, what)
+		return nil
+	}))
+	fmt.Println(s.Now().Equal(end))
+	// Output:
+	// 28 March 02:30 shop-1 [totals]
+	// 29 March 03:00 shop-1 [totals]
+	// 30 March 02:30 shop-1 [totals]
+	// true
+}
+
 // A handler is run once, on a job that has failed before.
 func ExampleRun() {
 	mails := skein.NewQueue("mails", skein.QueueOptions[string]{})

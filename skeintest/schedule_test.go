@@ -49,6 +49,40 @@ func TestDrainFiresTicks(t *testing.T) {
 	}
 }
 
+// A drain fires the tick of exactly the time at which it stops. To advance fires nothing, and the
+// next drain fires what Catchup leaves, on a night in which the clock is set back.
+func TestDrainStopsAtATime(t *testing.T) {
+	s := skeintest.New()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(time.Date(2026, 10, 25, 0, 0, 0, 0, berlin).Sub(s.Now()))
+	reports := skein.NewQueue("reports", skein.QueueOptions[string]{})
+	if err := reports.Schedule(t.Context(), s.Client, "hourly", skein.Cron("0 * * * *", "Europe/Berlin"), "a", "x"); err != nil {
+		t.Fatal(err)
+	}
+
+	var ran []string
+	handler := reports.Handler(func(context.Context, string, []string) error {
+		ran = append(ran, s.Now().In(berlin).Format("15:04 MST"))
+		return nil
+	})
+	start := s.Now()
+	s.DrainUntil(t, start.Add(3*time.Hour), handler)
+	s.Advance(2*time.Hour + 30*time.Minute)
+	s.DrainUntil(t, start, handler) // a time that has passed
+	s.Drain(t, time.Hour, handler)
+
+	want := []string{"01:00 CEST", "02:00 CEST", "02:00 CET", "04:30 CET", "05:00 CET"}
+	if diff := cmp.Diff(want, ran); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+	if got := s.Now().Sub(start); got != 6*time.Hour+30*time.Minute {
+		t.Errorf("the clock has moved by %v", got)
+	}
+}
+
 // Schedules of the Server's options are declared by a drain.
 func TestDrainDeclaresSchedules(t *testing.T) {
 	s := skeintest.New()

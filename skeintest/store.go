@@ -113,8 +113,8 @@ func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(c
 // Now returns the store's time.
 func (s *Store) Now() time.Time { return s.clock.Now() }
 
-// Advance moves the store's clock by d and runs no job. A handler may call it to simulate a long
-// run.
+// Advance moves the store's clock by d, runs no job and fires no tick. A handler may call it to
+// simulate a long run, and a test to simulate a downtime.
 func (s *Store) Advance(d time.Duration) { s.clock.Advance(d) }
 
 // start returns the time at which each clock starts, the same as in the bubbles of

@@ -38,31 +38,11 @@ func (s *Store) ChangeSchedules(
 
 	// A refusal may be due to a record that can't be read. If that can't be found out, it stays one.
 	if moved, err := s.setUnreadableAside(ctx, &r, reply.Results); err == nil && moved > 0 {
-		s.repeatRefused(ctx, &r, &reply)
+		storekit.RepeatRefused(&r, &reply, func(again *ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+			return s.changeSchedules(ctx, again)
+		})
 	}
 	return reply, nil
-}
-
-// repeatRefused repeats the changes that were refused. If that fails, the reply stays as it is.
-func (s *Store) repeatRefused(ctx context.Context, r *ports.ChangeSchedulesRequest, reply *ports.ChangeSchedulesReply) {
-	again := *r
-	again.Changes = nil
-	var places []int
-	for i, result := range reply.Results {
-		if result == ports.ScheduleRefused {
-			again.Changes, places = append(again.Changes, r.Changes[i]), append(places, i)
-		}
-	}
-	next, err := s.changeSchedules(ctx, &again)
-	if err != nil {
-		return
-	}
-
-	for i, result := range next.Results {
-		reply.Results[places[i]] = result
-	}
-	reply.Now, reply.Head = next.Now, next.Head
-	reply.Met.Add(next.Met)
 }
 
 // setUnreadableAside sets the records of changes aside that can't be read: those of the changes

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -125,17 +123,8 @@ type storedSchedule struct {
 	text  string
 }
 
-// errOtherSchedule reports a record in the place of another one.
-var errOtherSchedule = errors.New("it is the record of another schedule")
-
 // read returns the schedule, or why it can't be read.
-func (r *storedSchedule) read() (core.Schedule, error) {
-	schedule, err := storekit.DecodeSchedule(r.text)
-	if err == nil && schedule.ScheduleKey != r.key {
-		err = errOtherSchedule
-	}
-	return schedule, err
-}
+func (r *storedSchedule) read() (core.Schedule, error) { return storekit.DecodeSchedule(r.key, r.text) }
 
 // setAside moves records that can't be read to the quarantine. It returns how many of them it has
 // moved: others have been changed meanwhile.
@@ -143,7 +132,7 @@ func (s *Store) setAside(ctx context.Context, records []storedSchedule) (moved i
 	for i := range records {
 		r := &records[i]
 		_, fault := r.read()
-		reason := fmt.Sprintf("schedule %q: %v", r.key.Name, fault)
+		reason := storekit.UnreadableSchedule(r.key.Name, fault)
 
 		var gone bool
 		err := s.queryOne(ctx, ifRolledBack, []any{&gone},

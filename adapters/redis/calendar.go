@@ -3,8 +3,9 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
@@ -25,8 +26,28 @@ func (s *Store) ChangeSchedules(
 	if err := r.Validate(); err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
+	reply, err := s.changeSchedules(ctx, &r)
+	if err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
+
+	// A refusal may be due to a record that scripts can read, and lists can't. If that can't be found
+	// out, it stays one.
+	if moved, err := s.setRefusedAside(ctx, &r, reply.Results); err == nil && moved {
+		storekit.RepeatRefused(&r, &reply, func(again *ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+			return s.changeSchedules(ctx, again)
+		})
+	}
+	return reply, nil
+}
+
+// changeSchedules changes schedules by one call of the script.
+func (s *Store) changeSchedules(
+	ctx context.Context,
+	r *ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
-	call, err := s.changeCall(&r, asked)
+	call, err := s.changeCall(r, asked)
 	if err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
@@ -44,6 +65,47 @@ func (s *Store) ChangeSchedules(
 		return ports.ChangeSchedulesReply{}, mismatched(&reply, r.Shard.Queue, asked)
 	}
 	return ports.ChangeSchedulesReply{}, record.ErrReply
+}
+
+// setRefusedAside sets the records aside that can't be read, of the schedules whose changes were
+// refused. It reports whether there were any.
+func (s *Store) setRefusedAside(
+	ctx context.Context,
+	r *ports.ChangeSchedulesRequest,
+	results []ports.ScheduleResult,
+) (moved bool, err error) {
+	call := exchange.Call{
+		Script: schedulesScript,
+		Keys:   s.someKeys(r.Shard, keyMeta, keySchedules),
+		Args:   []any{s.now()},
+	}
+	for i, result := range results {
+		if result == ports.ScheduleRefused {
+			call.Args = append(call.Args, storekit.ScheduleByID(r.Changes[i].ScheduleKey))
+		}
+	}
+	fields := call.Args[1:]
+	if len(fields) == 0 {
+		return false, nil
+	}
+	value, err := s.run(ctx, call)
+	if err != nil {
+		return false, err
+	}
+
+	reply := record.ReplyOf(value)
+	_, _ = reply.Text(), reply.Int()
+	var faults []*exchange.DamagedError
+	for _, field := range fields {
+		text, there := reply.Optional()
+		if _, err := scheduleOf(field.(string), text); there && err != nil {
+			faults = append(faults, unreadable(field.(string), text, err))
+		}
+	}
+	if err := reply.Err(); err != nil || len(faults) == 0 {
+		return false, err
+	}
+	return true, s.setAllAside(ctx, call.Keys[keyMeta].(string), faults)
 }
 
 // changeCall returns the call for the first changes.
@@ -106,11 +168,17 @@ func scheduleArgs(s *core.Schedule) (text, tick string, err error) {
 	if s == nil {
 		return "", "", nil
 	}
-	if head := s.Head(); head.OK {
-		tick = strconv.FormatInt(int64(head.Due), 10)
-	}
 	text, err = storekit.EncodeSchedule(s)
-	return text, tick, err
+	return text, tickArg(s), err
+}
+
+// tickArg returns the tick of a schedule as scripts take it: "" for none.
+func tickArg(s *core.Schedule) string {
+	head := s.Head()
+	if !head.OK {
+		return ""
+	}
+	return strconv.FormatInt(int64(head.Due), 10)
 }
 
 // changesOf reads the script's reply to the given number of changes, behind its first word.
@@ -132,7 +200,7 @@ func changesOf(r *record.Reply, given int) (ports.ChangeSchedulesReply, error) {
 
 // Ticks implements [ports.Calendar]. A shard returns its first due schedules up to about a MiB, and
 // at least one. Ticks writes nothing, but sets aside a due record that can't be read, since no
-// server could fire it.
+// server could fire it, and corrects the list of ticks if a schedule in it is not due.
 func (s *Store) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksReply, error) {
 	calls := make([]exchange.Call, len(r.Shards))
 	for i, shard := range r.Shards {
@@ -163,14 +231,13 @@ func (s *Store) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksRep
 }
 
 // ticks returns the ticks of a shard whose call has the given outcome. If some due records can't be
-// read, it sets them aside and calls again.
+// read or are not due, it corrects that and calls again.
 func (s *Store) ticks(
 	ctx context.Context,
 	shard core.Shard,
 	call *exchange.Call,
 	o exchange.Outcome,
 ) (ticks ports.ShardTicks, err error) {
-	var faults []*exchange.DamagedError
 	for range mostSetAside {
 		if o.Err != nil {
 			return ticks, o.Err
@@ -179,49 +246,90 @@ func (s *Store) ticks(
 			return ticks, s.absent(ctx, shard)
 		}
 
-		if ticks, faults, err = ticksOf(o.Value); err != nil || len(faults) == 0 {
-			return ticks, err
+		found, err := listedTicks(o.Value)
+		if err != nil || len(found.faults)+len(found.early) == 0 {
+			return found.ticks, err
 		}
 
-		if err := s.setAllAside(ctx, call.Keys[0].(string), faults); err != nil {
+		if len(found.faults) > 0 {
+			err = s.setAllAside(ctx, call.Keys[0].(string), found.faults)
+		}
+		if err == nil {
+			err = s.relist(ctx, shard, found.early)
+		}
+		if err != nil {
 			return ticks, err
 		}
 		o = s.runApart(ctx, []exchange.Call{*call})[0]
 	}
-	return ticks, faults[0]
+	return ticks, errTicksChange
 }
 
-// ticksOf reads the reply of the ticks script. It returns the schedules that it can't read as
-// faults.
-func ticksOf(value any) (ticks ports.ShardTicks, faults []*exchange.DamagedError, err error) {
+// errTicksChange is the error of a look at ticks whose list can't be corrected, since another
+// program damages it all the time.
+var errTicksChange = fmt.Errorf("redis: the list of ticks was wrong each of %d times; find the program that writes it", mostSetAside)
+
+// tickList is what the ticks script has found.
+type tickList struct {
+	ticks ports.ShardTicks
+	// faults are the listed schedules that can't be read, and early those that are not due.
+	faults []*exchange.DamagedError
+	early  []earlyTick
+}
+
+// earlyTick is a schedule that is listed as due and is not, with its record.
+type earlyTick struct {
+	schedule core.Schedule
+	text     string
+}
+
+// listedTicks reads the reply of the ticks script.
+func listedTicks(value any) (found tickList, err error) {
 	r := record.ReplyOf(value)
 	_ = r.Text()
-	ticks = ports.ShardTicks{Now: core.Instant(r.Int()), Head: r.Head()}
+	found.ticks = ports.ShardTicks{Now: core.Instant(r.Int()), Head: r.Head()}
 
 	for r.More() {
 		field := r.Text()
 		text, _ := r.Optional()
 		schedule, err := scheduleOf(field, text)
-		if err != nil {
-			faults = append(faults, &exchange.DamagedError{
-				Place: record.PlaceSchedule, ID: field, Stored: text, Text: err.Error(),
-			})
-			continue
+		switch {
+		case err != nil:
+			found.faults = append(found.faults, unreadable(field, text, err))
+		case !schedule.Head().DueBy(found.ticks.Now):
+			found.early = append(found.early, earlyTick{schedule, text})
+		default:
+			found.ticks.Due = append(found.ticks.Due, schedule)
 		}
-		ticks.Due = append(ticks.Due, schedule)
 	}
 
-	return ticks, faults, r.Err()
+	return found, r.Err()
 }
 
-// errNotItsRecord is the reason for a record that can be decoded, and is still damaged.
-var errNotItsRecord = errors.New("it is not of its id and name, or has no revision")
+// relist corrects when schedules are listed as due. An entry of the list is early if another
+// program has written it.
+func (s *Store) relist(ctx context.Context, shard core.Shard, early []earlyTick) error {
+	for i := range early {
+		e := &early[i]
+		_, err := s.run(ctx, exchange.Call{
+			Script: relistScheduleScript,
+			Keys:   s.someKeys(shard, keyMeta, keySchedules, keyTicks),
+			Args:   []any{storekit.ScheduleByID(e.schedule.ScheduleKey), e.text, tickArg(&e.schedule)},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unreadable returns the fault of a field's record that scheduleOf can't read.
+func unreadable(field, text string, err error) *exchange.DamagedError {
+	return &exchange.DamagedError{Place: record.PlaceSchedule, ID: field, Stored: text, Text: err.Error()}
+}
 
 // scheduleOf reads the record of a field.
 func scheduleOf(field, text string) (core.Schedule, error) {
-	schedule, err := storekit.DecodeSchedule(text)
-	if err == nil && (storekit.ScheduleByID(schedule.ScheduleKey) != field || schedule.Revision < 1) {
-		err = errNotItsRecord
-	}
-	return schedule, err
+	id, name, _ := strings.Cut(field, "\x00")
+	return storekit.DecodeSchedule(core.ScheduleKey{ID: id, Name: name}, text)
 }

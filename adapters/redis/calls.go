@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/adapters/redis/internal/exchange"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // run runs one script.
@@ -58,6 +60,35 @@ func (s *Store) runApartBy(ctx context.Context, by exchange.Apart, calls []excha
 		return exchange.Failed(len(calls), err)
 	}
 	return s.link.RunApart(ctx, by, calls)
+}
+
+// eachReached makes a call of each of the shards, and reads its reply by read. A shard is lost if
+// it can't be reached, if it has no record, or if read returns an error. If that ends the whole
+// call, its error is returned, as by [storekit.Lost.Add].
+func (s *Store) eachReached(
+	ctx context.Context,
+	by exchange.Apart,
+	shards []core.Shard,
+	calls []exchange.Call,
+	lost *storekit.Lost,
+	read func(i int, o *exchange.Outcome) error,
+) error {
+	for i, o := range s.runApartBy(ctx, by, calls) {
+		err := o.Err
+		if err == nil && noRecord(&o) {
+			err = s.absent(ctx, shards[i])
+		}
+		if err == nil {
+			err = read(i, &o)
+		}
+		if err == nil {
+			continue
+		}
+		if err := lost.Add(ctx, shards[i], err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Limits for read-only calls: plain commands, which let a server answer others in between, and

@@ -62,8 +62,9 @@ func (s *Store) readClaims(
 	open []claimsCursor,
 	lost *storekit.Lost,
 ) (more []claimsCursor, err error) {
-	calls := make([]exchange.Call, len(open))
+	calls, shards := make([]exchange.Call, len(open)), make([]core.Shard, len(open))
 	for i, c := range open {
+		shards[i] = c.shard
 		keys := s.someKeys(c.shard, keyMeta, keyClaims, keyCancels, keyLease)
 		calls[i] = exchange.Call{
 			Script: claimedScript,
@@ -72,18 +73,15 @@ func (s *Store) readClaims(
 		}
 	}
 
-	for i, o := range s.runApartBy(ctx, exchange.Apart{Most: pageScripts, Patience: lookPatience}, calls) {
-		last, others, err := addClaims(&o, p, open[i].shard)
-		switch {
-		case err != nil:
-			if err := lost.Add(ctx, open[i].shard, err); err != nil {
-				return nil, err
-			}
-		case others:
-			more = append(more, claimsCursor{open[i].shard, last})
+	by := exchange.Apart{Most: pageScripts, Patience: lookPatience}
+	err = s.eachReached(ctx, by, shards, calls, lost, func(i int, o *exchange.Outcome) error {
+		last, others, err := addClaims(o, p, shards[i])
+		if err == nil && others {
+			more = append(more, claimsCursor{shards[i], last})
 		}
-	}
-	return more, nil
+		return err
+	})
+	return more, err
 }
 
 // addClaims adds to a page those claims of a shard that a script has listed. It returns the last
@@ -93,10 +91,6 @@ func addClaims(
 	p *storekit.Pager[ports.ClaimView],
 	shard core.Shard,
 ) (last string, more bool, err error) {
-	if o.Err != nil {
-		return "", false, o.Err
-	}
-
 	r := record.ReplyOf(o.Value)
 	more = r.Int() == 1
 	claims, cancels := r.List(), r.List()

@@ -78,26 +78,28 @@ func (s *Store) rows(
 		some := open[:scriptsOfExchange(open, r.Payloads)]
 		open = open[len(some):]
 
-		calls := make([]exchange.Call, len(some))
+		calls, shards := make([]exchange.Call, len(some)), make([]core.Shard, len(some))
 		for i, w := range some {
 			args := append([]any{boolArg(l.dead), max(0, r.Payloads), r.ErrorBytes}, w.ids...)
 			calls[i] = exchange.Call{Script: rowsScript, Keys: s.firstKeys(w.shard, jobKeys), Args: args}
+			shards[i] = w.shard
 		}
 
-		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-			reached, missing, err := addRows(&o, l.dead, found)
+		err := s.eachReached(ctx, scriptApart, shards, calls, lost, func(i int, o *exchange.Outcome) error {
+			reached, missing, err := addRows(o, l.dead, found)
 			if missing > 0 {
 				err = s.torn(ctx, calls[i].Keys[0].(string))
 			}
 			if err != nil {
-				if err := lost.Add(ctx, some[i].shard, err); err != nil {
-					return nil, err
-				}
-				continue
+				return err
 			}
 			if left := some[i].ids[reached:]; len(left) > 0 {
 				open = append(open, wanted{some[i].shard, left})
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 
@@ -128,10 +130,6 @@ func scriptsOfExchange(open []wanted, payloads int) int {
 // addRows adds the entries that the rows script has found, by id. It returns how many of the ids
 // the script has read, at least one, and how many of them miss a part.
 func addRows(o *exchange.Outcome, dead bool, found map[string]row) (reached, missing int, err error) {
-	if o.Err != nil {
-		return 0, 0, o.Err
-	}
-
 	r := record.ReplyOf(o.Value)
 	_ = r.Text()
 	reached, missing = int(r.Int()), int(r.Int())

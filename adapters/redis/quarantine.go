@@ -48,18 +48,13 @@ func (s *Store) having(
 	}
 
 	var some []core.Shard
-	for i, o := range s.runApartBy(ctx, plainApart, calls) {
+	err := s.eachReached(ctx, plainApart, shards, calls, lost, func(i int, o *exchange.Outcome) error {
 		if n, _ := o.Value.(int64); n > 0 {
 			some = append(some, shards[i])
 		}
-		if o.Err == nil {
-			continue
-		}
-		if err := lost.Add(ctx, shards[i], o.Err); err != nil {
-			return nil, err
-		}
-	}
-	return some, nil
+		return nil
+	})
+	return some, err
 }
 
 // Quarantined implements [ports.Quarantine].

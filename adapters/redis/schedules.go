@@ -176,22 +176,10 @@ func (s *Store) readSchedules(
 	}
 
 	read := schedulesRead{byKey: make(map[core.ScheduleKey]core.Schedule, len(keys))}
-	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-		err := o.Err
-		if err == nil && noRecord(&o) {
-			err = s.absent(ctx, asked[i])
-		}
-		if err == nil {
-			err = read.add(o.Value, fields[asked[i]])
-		}
-		if err == nil {
-			continue
-		}
-		if err := lost.Add(ctx, asked[i], err); err != nil {
-			return read, err
-		}
-	}
-	return read, nil
+	err := s.eachReached(ctx, scriptApart, asked, calls, lost, func(i int, o *exchange.Outcome) error {
+		return read.add(o.Value, fields[asked[i]])
+	})
+	return read, err
 }
 
 // add adds the schedules of fields, given the reply of the schedules script.
@@ -260,23 +248,12 @@ func (s *Store) findNames(
 	}
 
 	var sums storekit.ScheduleNameSums
-	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-		err := o.Err
-		if err == nil && noRecord(&o) {
-			err = s.absent(ctx, shards[i])
-		}
-		if err == nil {
-			page.Now, err = addNames(&sums, o.Value)
-		}
-		if err == nil {
-			continue
-		}
-		if err := lost.Add(ctx, shards[i], err); err != nil {
-			return page, err
-		}
-	}
+	err = s.eachReached(ctx, scriptApart, shards, calls, lost, func(_ int, o *exchange.Outcome) (err error) {
+		page.Now, err = addNames(&sums, o.Value)
+		return err
+	})
 	page.Names, page.Next = sums.Page(r.Size())
-	return page, nil
+	return page, err
 }
 
 // addNames adds the names of a shard, and returns the store's time.

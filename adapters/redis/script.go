@@ -46,6 +46,7 @@ var (
 	pushScript             = join("push/push_plain" + library + "lib/pushes push/push")
 	recordScript           = join("lib/clock lib/base registry/record")
 	recountScript          = join(library + "lib/notes lib/claims lib/oldest lib/counts lib/schedules step/recount")
+	relistScheduleScript   = join("calendar/relist_schedule")
 	releaseScript          = join("turn/release")
 	removeSchedulesScript  = exchange.AllowOOM(changeSchedulesScript)
 	renewScript            = join("lib/clock lib/head turn/renew")

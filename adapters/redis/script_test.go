@@ -63,6 +63,7 @@ var scriptFlags = map[string]struct {
 	"push":               {pushScript, refusedWhenFull},
 	"record":             {recordScript, passesWhenFull},
 	"recount":            {recountScript, refusedWhenFull},
+	"relist_schedule":    {relistScheduleScript, passesWhenFull},
 	"release":            {releaseScript, passesWhenFull},
 	"renew":              {renewScript, passesWhenFull},
 	"remove_schedules":   {removeSchedulesScript, passesWhenFull},

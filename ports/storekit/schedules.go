@@ -2,7 +2,9 @@ package storekit
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,14 +34,84 @@ func EncodeSchedule(s *core.Schedule) (string, error) {
 	return string(text), nil
 }
 
-// DecodeSchedule returns the schedule that [EncodeSchedule] wrote. Unknown members are ignored, and
-// missing ones are zero, so that a program can read what another version has written.
-func DecodeSchedule(text string) (core.Schedule, error) {
+// Reasons why DecodeSchedule can't read a record.
+var (
+	errNoObject   = errors.New("it is no JSON object")
+	errNotItsKey  = errors.New("it is not of its id and name")
+	errNoRevision = errors.New("it has no revision")
+	errNoBytes    = errors.New("its data or meta is no base64 text")
+	errNotAllowed = errors.New("it breaks a rule of this version")
+)
+
+// DecodeSchedule returns the schedule of a key that [EncodeSchedule] wrote. Unknown members are
+// ignored, and missing ones are zero, so that a program can read what another version has written.
+//
+// It returns an error if the text is not that, is the record of another key, or has a schedule that
+// no store would take, since its Validate refuses it or no change can raise its Revision. The error
+// is a reason for [UnreadableSchedule].
+func DecodeSchedule(k core.ScheduleKey, text string) (core.Schedule, error) {
 	var stored storedSchedule
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {
-		return core.Schedule{}, err
+		return core.Schedule{}, reasonOf(err)
 	}
-	return stored.Schedule, nil
+
+	s := &stored.Schedule
+	switch {
+	case s.ScheduleKey != k:
+		return core.Schedule{}, errNotItsKey
+	case s.Revision < 1 || s.Revision >= 1<<53:
+		return core.Schedule{}, errNoRevision
+	}
+	if err := s.Validate(); err != nil {
+		return core.Schedule{}, fmt.Errorf("%w: %w", errNotAllowed, err)
+	}
+	return *s, nil
+}
+
+// reasonOf returns why a record can't be decoded, given the error of package json.
+func reasonOf(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		member := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
+		return fmt.Errorf("its member %s is a %s, which is the wrong type", member, wrong.Value)
+	}
+	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
+		return errNoBytes
+	}
+	return errNoObject
+}
+
+// UnreadableSchedule returns the Reason of a schedule of a name that was set aside because of an
+// error of [DecodeSchedule].
+func UnreadableSchedule(name string, err error) string {
+	return fmt.Sprintf("schedule %s: %v; create the schedule again, and discard this record", name, err)
+}
+
+// RepeatRefused repeats the changes that the reply to r has refused, and puts their results in the
+// reply. change makes them. If it fails, the reply stays as it is. A store calls it after it has
+// set records of refused changes aside.
+func RepeatRefused(
+	r *ports.ChangeSchedulesRequest,
+	reply *ports.ChangeSchedulesReply,
+	change func(*ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error),
+) {
+	again := *r
+	again.Changes = nil
+	var places []int
+	for i, result := range reply.Results {
+		if result == ports.ScheduleRefused {
+			again.Changes, places = append(again.Changes, r.Changes[i]), append(places, i)
+		}
+	}
+	next, err := change(&again)
+	if err != nil {
+		return
+	}
+
+	for i, result := range next.Results {
+		reply.Results[places[i]] = result
+	}
+	reply.Now, reply.Head = next.Now, next.Head
+	reply.Met.Add(next.Met)
 }
 
 // keySeparator is between the parts of a schedule's key. Neither names nor ids have it, and it is

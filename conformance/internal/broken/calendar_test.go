@@ -1,6 +1,7 @@
 package broken
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -62,6 +63,7 @@ func brokenCalendars() []brokenStore {
 		},
 		{"lists schedules of an id by prefix", "schedules/are listed of an id or a name", wrapped(listsByPrefix)},
 		{"counts the names of each shard", "schedules/are counted by name", wrapped(countsLastShard)},
+		{"lists a name without schedules", "schedules/are counted until the last is removed", wrapped(keepsEmptyNames)},
 		{"forgets a queue with schedules", "schedule/keeps its queue from being forgotten", wrapped(forgetsSchedules)},
 	}
 }
@@ -307,6 +309,26 @@ func countsLastShard(s full) full {
 					}
 				}
 			}
+			return page, err
+		})
+}
+
+// keepsEmptyNames lists a name also after its last schedule was removed, with the count 0.
+func keepsEmptyNames(s full) full {
+	known := map[string]ports.ScheduleName{}
+	return replace(s, "ScheduleNames",
+		func(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+			page, err := s.ScheduleNames(ctx, r)
+			for _, n := range page.Names {
+				known[r.Queue+n.Name] = ports.ScheduleName{Name: n.Name, First: n.First}
+			}
+			for at, n := range known {
+				listed := slices.ContainsFunc(page.Names, func(o ports.ScheduleName) bool { return o.Name == n.Name })
+				if at == r.Queue+n.Name && !listed && err == nil && r.After == "" && page.Next == "" {
+					page.Names = append(page.Names, n)
+				}
+			}
+			slices.SortFunc(page.Names, func(a, b ports.ScheduleName) int { return cmp.Compare(a.Name, b.Name) })
 			return page, err
 		})
 }

@@ -28,7 +28,7 @@ type Shard struct {
 	Merge      core.MergeRule
 }
 
-// Config is how a [Firer] works. All fields are set, except Zone and Pushed.
+// Config is how a [Firer] works. All fields are set, except Zone.
 type Config struct {
 	Store Store
 	// Held returns the shards that the server holds now, and Acquired gets a signal when there are
@@ -148,7 +148,7 @@ func (f *Firer) look() {
 	for i, id := range ids {
 		s := f.byShard[id]
 		switch {
-		case s.busy || !s.failing.reached(received):
+		case !s.failing.reached(received):
 		case errors.Is(err, context.DeadlineExceeded):
 			s.next = received
 		case err != nil:

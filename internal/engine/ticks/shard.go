@@ -2,6 +2,7 @@ package ticks
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -15,6 +16,12 @@ var errUnreached = errors.New("the shard can't be reached")
 // happens if other servers fire them.
 var errNothingFired = errors.New("due schedules were not fired, since they changed meanwhile")
 
+// errClock is the error of a look by a clock that has passed all ticks. To fire would end each
+// schedule, and one whose spec can't be read would be due again at once.
+var errClock = fmt.Errorf(
+	"the store's clock is past %v, so nothing is fired; correct the clock of the store's server, and the ticks that came meanwhile follow",
+	core.MaxInstant.Time().Truncate(time.Second))
+
 // Fire fires the due schedules of a shard, until none is due. It returns when the next one is due,
 // by the clock of this process, or the zero time.
 func (f *Firer) Fire(s Shard) (next time.Time, err error) {
@@ -22,8 +29,11 @@ func (f *Firer) Fire(s Shard) (next time.Time, err error) {
 	defer func() { f.report(s, &sum) }()
 	for refused := 0; ; {
 		due, now, next, err := f.due(s)
-		if err != nil || len(due) == 0 {
+		switch {
+		case len(due) == 0:
 			return next, err
+		case now >= core.MaxInstant:
+			return time.Time{}, errClock
 		}
 
 		before := sum
@@ -45,7 +55,7 @@ func (f *Firer) Fire(s Shard) (next time.Time, err error) {
 }
 
 // due returns the first schedules of a shard that are due, and the store's time. If there is none,
-// it returns when the next one is due.
+// it returns when the next one is due, or an error.
 func (f *Firer) due(s Shard) (due []core.Schedule, now core.Instant, next time.Time, err error) {
 	ctx, cancel := f.cfg.Call()
 	defer cancel()
@@ -121,7 +131,7 @@ func (f *Firer) change(s Shard, firings []firing, sum *total) (next time.Time, e
 		for i, result := range reply.Results {
 			sum.add(&firings[i], result, reply.Now)
 		}
-		if reply.Met != (ports.PushReply{Now: reply.Met.Now}) && f.cfg.Pushed != nil {
+		if reply.Met != (ports.PushReply{Now: reply.Met.Now}) {
 			f.cfg.Pushed(s.ID)
 		}
 		firings = firings[len(reply.Results):]

@@ -402,23 +402,41 @@ func TestABrokenSpecIsTriedOnceAMinute(t *testing.T) {
 	}
 }
 
+// first returns the first schedule.
+func (b *bench) first() core.Schedule {
+	b.Helper()
+	page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders", Limit: 1})
+	if err != nil || len(page.Schedules) == 0 {
+		b.Fatal("no schedule", err)
+	}
+	return page.Schedules[0]
+}
+
+// change changes a schedule of shard 0.
+func (b *bench) change(c ports.ScheduleChange) {
+	b.Helper()
+	reply, err := b.store.ChangeSchedules(b.Context(), ports.ChangeSchedulesRequest{
+		Shard: core.Shard{Queue: "orders"}, Shards: 2, Generation: 1, Changes: []ports.ScheduleChange{c},
+	})
+	if err != nil || reply.Results[0] != ports.ScheduleChanged {
+		b.Fatal(reply.Results, err)
+	}
+}
+
+// edit changes the first schedule, which is in shard 0.
+func (b *bench) edit(edit func(s *core.Schedule)) {
+	b.Helper()
+	s := b.first()
+	c := ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: s.Revision, Schedule: &s}
+	edit(&s)
+	s.Revision++
+	b.change(c)
+}
+
 func triedOnceAMinute(b *bench, spec string) {
 	b.Helper()
 	b.schedule(0, 1, 10*time.Second)
-	page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	s := page.Schedules[0]
-	revision := s.Revision
-	s.Spec, s.Revision = spec, revision+1
-	_, err = b.store.ChangeSchedules(b.Context(), ports.ChangeSchedulesRequest{
-		Shard: core.Shard{Queue: "orders"}, Shards: 2, Generation: 1,
-		Changes: []ports.ScheduleChange{{ScheduleKey: s.ScheduleKey, Revision: revision, Schedule: &s}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.edit(func(s *core.Schedule) { s.Spec = spec })
 	b.run()
 	time.Sleep(10*time.Second + 5*core.BrokenRetry + time.Second)
 	synctest.Wait()
@@ -505,6 +523,10 @@ func TestALookThatFails(t *testing.T) {
 		{"an error", func(context.Context, *ports.TicksReply) error { return ports.ErrFull }, ports.ErrFull.Error(), false},
 		{"a short reply", func(_ context.Context, r *ports.TicksReply) error {
 			*r = ports.TicksReply{}
+			return nil
+		}, "can't be reached", false},
+		{"a short reply of an unreached shard", func(_ context.Context, r *ports.TicksReply) error {
+			*r = ports.TicksReply{Unreached: []core.Shard{{Queue: "orders", Index: 1}}}
 			return nil
 		}, "can't be reached", false},
 		{"the second shard is away", func(_ context.Context, r *ports.TicksReply) error {
@@ -667,6 +689,89 @@ func TestAFiringThatIsOvertakenIsNoFailure(t *testing.T) {
 	})
 }
 
+// A tick that was computed from a removed schedule is not fired for the one that was created in its
+// place, even if both were made in one microsecond.
+func TestATickOfARemovedScheduleIsNotFired(t *testing.T) {
+	onBench(t, func(b *bench) {
+		created := core.InstantOf(time.Now())
+		b.schedule(0, 1, 10*time.Second)
+		replaced := false
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			r, ok := c.Request.(*ports.ChangeSchedulesRequest)
+			if !ok || replaced {
+				return next(ctx)
+			}
+			replaced = true
+			was := r.Changes[0].Schedule
+			d := core.Declaration{ScheduleKey: was.ScheduleKey, Recurrence: was.Recurrence}
+			d.Data = []byte("other")
+			spec, _ := core.ParseSpec(d.Spec, nil)
+			s, _ := d.Apply(core.Schedule{}, spec, "test", created)
+			again := *r
+			again.Firing = false
+			for _, change := range []ports.ScheduleChange{
+				{ScheduleKey: was.ScheduleKey, Revision: ports.AnyRevision},
+				{ScheduleKey: was.ScheduleKey, Schedule: &s},
+			} {
+				again.Changes = []ports.ScheduleChange{change}
+				if reply, err := b.store.ChangeSchedules(ctx, again); err != nil || reply.Results[0] != ports.ScheduleChanged {
+					b.Error(reply.Results, err)
+				}
+			}
+			return next(ctx)
+		}
+		b.run()
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
+		if err != nil || string(page.Schedules[0].Data) != "other" || page.Schedules[0].Fired != 1 || b.event.Fired != 1 {
+			b.Errorf("%v; %d ticks were fired, and the schedule is %+v", err, b.event.Fired, page.Schedules)
+		}
+	})
+}
+
+// Nothing is fired while the store's clock is past the last instant, the store is not asked without
+// a pause, and the log names the clock. Once the clock is right again, the schedules continue.
+func TestAClockPastTheLastInstantFiresNothing(t *testing.T) {
+	for _, spec := range []string{"every 10s 0", "moon full Europe/Berlin"} {
+		onBench(t, func(b *bench) {
+			var ahead time.Duration
+			b.store = memory.New(memory.Options{Clock: func() time.Time {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				return time.Now().Add(ahead)
+			}})
+			if _, err := b.store.Declare(b.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2}); err != nil {
+				b.Fatal(err)
+			}
+			b.schedule(0, 1, 10*time.Second)
+			b.edit(func(s *core.Schedule) { s.Spec = spec })
+
+			b.mu.Lock()
+			ahead = core.Forever
+			b.mu.Unlock()
+			b.run()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if n := b.count("Ticks"); b.count("ChangeSchedules") > 0 || b.events > 0 || n > 100 {
+				b.Errorf("%s: %d changes, %d events, %d looks", spec, b.count("ChangeSchedules"), b.events, n)
+			}
+			if log := b.log.String(); !strings.Contains(log, "clock is past 2255") || !strings.Contains(log, "correct the clock") {
+				b.Errorf("%s: log:\n%s", spec, log)
+			}
+
+			b.mu.Lock()
+			ahead = 0
+			b.mu.Unlock()
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			if b.event.Fired+b.event.Broken == 0 {
+				b.Errorf("%s: nothing was fired by the right clock; log:\n%s", spec, &b.log)
+			}
+		})
+	}
+}
+
 // A schedule that is due by a clock that has stepped back since is not changed.
 func TestASteppedClockFiresNothing(t *testing.T) {
 	onBench(t, func(b *bench) {
@@ -681,8 +786,56 @@ func TestASteppedClockFiresNothing(t *testing.T) {
 		b.run()
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if n := b.count("ChangeSchedules"); n != 0 {
-			b.Errorf("%d changes, want none", n)
+		if n := b.count("ChangeSchedules"); n != 0 || b.log.Len() > 0 {
+			b.Errorf("%d changes, want none; log:\n%s", n, &b.log)
+		}
+	})
+}
+
+// A tick of an id with a queued job is counted as skipped, if the schedule has Skip. It pushes
+// nothing, and is neither late nor missed.
+func TestSkippedTicksAreReported(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.schedule(0, 1, 10*time.Second)
+		b.edit(func(s *core.Schedule) { s.Skip = true })
+		id := b.first().ID
+		if _, err := b.store.Push(b.Context(), ports.PushRequest{
+			Queue: "orders", Shards: 2, Generation: 1, Entries: []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("x")}}},
+		}); err != nil {
+			b.Fatal(err)
+		}
+		b.run()
+		time.Sleep(35 * time.Second)
+		synctest.Wait()
+		if b.event.Skipped != 3 || b.event.Fired+b.event.Missed+b.pushed > 0 || b.events != 3 {
+			b.Errorf("%d events and %d pushes, want 3 events of skipped ticks: %+v", b.events, b.pushed, b.event)
+		}
+		if s := b.first(); s.Skipped != 3 || b.log.Len() > 0 {
+			b.Errorf("the schedule is %+v; log:\n%s", s, &b.log)
+		}
+	})
+}
+
+// The log names the schedule whose ticks were missed, not another one that is fired with it.
+func TestTheLogNamesTheScheduleWithMissedTicks(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.schedule(0, 2, 10*time.Second)
+		missed := b.first()
+		all, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		other := all.Schedules[1]
+		revision := other.Revision
+		other.Next, other.Revision = missed.Next.Add(10*time.Second), revision+1
+		b.change(ports.ScheduleChange{ScheduleKey: other.ScheduleKey, Revision: revision, Schedule: &other})
+
+		time.Sleep(25 * time.Second)
+		b.run()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if log := b.log.String(); b.event.Fired != 2 || b.event.Missed != 1 || !strings.Contains(log, "ticks=1 id="+missed.ID+" ") {
+			b.Errorf("%d fired and %d missed, of %s; log:\n%s", b.event.Fired, b.event.Missed, missed.ID, log)
 		}
 	})
 }

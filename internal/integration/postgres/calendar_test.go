@@ -254,7 +254,7 @@ func (v *viewed) fillSchedules(shard, n, names int) {
 		ALTER TABLE %[1]s.schedules SET (autovacuum_enabled = off);
 		ALTER TABLE %[1]s.schedule_names SET (autovacuum_enabled = off);
 		INSERT INTO %[1]s.schedules (shard, id, name, tick, revision, record)
-		SELECT %[2]d, 'id-' || g, 'name-' || g %% %[4]d, g, 1, json_build_object('id', 'id-' || g, 'name', 'name-' || g %% %[4]d, 'revision', 1,
+		SELECT %[2]d, 'id-' || g, 'name-' || g %% %[4]d, g, 1, json_build_object('id', 'id-' || g, 'name', 'name-' || g %% %[4]d, 'revision', 1, 'spec', 'every 1h0m0s 0',
 			'data', repeat('aaaa', 200)) FROM generate_series(1, %[3]d) g;
 		INSERT INTO %[1]s.schedule_names SELECT shard, name, count(*) FROM %[1]s.schedules WHERE shard = %[2]d GROUP BY shard, name`,
 		v.schema, shard, n, names))
@@ -360,11 +360,32 @@ func TestPostgresADamagedScheduleIsSetAside(t *testing.T) {
 	w.same("after Discard", w.quarantined(), []string(nil))
 }
 
+// A record that this version does not allow is set aside, and the others of its page are listed and
+// due. A schedule can be created in its place at once.
+func TestPostgresAScheduleThatIsNotAllowedStopsNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	shard := w.turn.Lease.Shard
+	w.change(firing("a", "nightly", 0), firing("b", "nightly", 0), firing("c", "nightly", 0))
+	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.schedules
+		SET record = jsonb_set(record::jsonb, '{catchup}', '{"most": 5000}')::json WHERE id IN ('a', 'c')`, w.schema))
+
+	page, err := w.store.Schedules(t.Context(), ports.SchedulesRequest{Queue: "orders"})
+	w.must(err)
+	w.same("listed", []string{page.Schedules[0].ID}, []string{"b"})
+	w.same("a creation in its place", w.change(firing("a", "nightly", 0)), []ports.ScheduleResult{ports.ScheduleChanged})
+	ticks, err := w.store.Ticks(t.Context(), ports.TicksRequest{Shards: []core.Shard{shard}, Limit: 10})
+	w.must(err)
+	w.same("due", len(ticks.Shards[0].Due), 2)
+	w.same("set aside", w.quarantined(), []string{"a", "c"})
+}
+
 // quarantined returns the ids of the records that the shard has set aside.
 func (w *workbench) quarantined() (ids []string) {
 	w.t.Helper()
 	for _, r := range w.quarantine() {
-		if r.Place != ports.PlaceSchedule || r.Size != len(r.Stored) || !strings.Contains(r.Reason, `schedule "nightly": `) || r.Since == 0 {
+		if r.Place != ports.PlaceSchedule || r.Size != len(r.Stored) || !strings.HasPrefix(r.Reason, "schedule nightly: it") ||
+			strings.Contains(r.Reason, "json") || !strings.HasSuffix(r.Reason, "; create the schedule again, and discard this record") || r.Since == 0 {
 			w.t.Errorf("a record that was set aside: %+v", r)
 		}
 		ids = append(ids, r.ID)

@@ -127,6 +127,10 @@ func calendarCalls() []scriptCall {
 		{"set aside a schedule", "set_aside_schedule", true, func(w *worker) error {
 			return w.changeSchedules(removed("a", "due"))
 		}},
+		{"correct an early tick", "relist_schedule", true, func(w *worker) error {
+			_, err := w.store.Ticks(w.t.Context(), ports.TicksRequest{Shards: []core.Shard{w.shard}, Limit: 10})
+			return err
+		}},
 		{"lose a schedule", "set_aside_schedule", true, func(w *worker) error {
 			_, err := w.store.Ticks(w.t.Context(), ports.TicksRequest{Shards: []core.Shard{w.shard}, Limit: 10})
 			return err
@@ -175,7 +179,8 @@ func TestRedisADamagedScheduleStopsNoOther(t *testing.T) {
 			}
 			for _, r := range w.aside("a") {
 				if r.Place != ports.PlaceSchedule || string(r.Stored) != damaged ||
-					!strings.HasPrefix(r.Reason, "schedule x: ") || strings.Contains(r.Key, "\x00") {
+					!strings.HasPrefix(r.Reason, "schedule x: it") || strings.Contains(r.Reason, "json") ||
+					!strings.HasSuffix(r.Reason, "; create the schedule again, and discard this record") || strings.Contains(r.Key, "\x00") {
 					t.Errorf("%s: a record that is %s is set aside as %+v", meets, name, r)
 				}
 				n, err := w.store.Discard(t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{r.Key}})
@@ -187,6 +192,44 @@ func TestRedisADamagedScheduleStopsNoOther(t *testing.T) {
 			if err != nil || len(names.Names) != 1 || names.Names[0].Count != 1 || names.Names[0].First.ID != "c" {
 				t.Errorf("%s: the names are %+v, %v", meets, names.Names, err)
 			}
+		}
+	}
+}
+
+// A record that this version does not allow is set aside, and the others of its page are listed and
+// due. A schedule can be created in its place at once.
+func TestRedisAScheduleThatIsNotAllowedStopsNoOther(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	w.store = openQuiet(client)
+	due := frozenNow.Add(-time.Hour)
+	for _, id := range []string{"a", "b", "c"} {
+		must(t, w.changeSchedules(created(scheduled(id, "x", due))))
+	}
+	for _, id := range []string{"a", "c"} {
+		stored, err := client.HGet(t.Context(), key("s"), field(id, "x")).Result()
+		must(t, err)
+		must(t, client.HSet(t.Context(), key("s"), field(id, "x"),
+			strings.Replace(stored, "{", `{"catchup":{"most":5000},`, 1)).Err())
+	}
+
+	page, err := w.store.Schedules(t.Context(), ports.SchedulesRequest{Queue: "orders"})
+	if err != nil || len(page.Schedules) != 1 || page.Schedules[0].ID != "b" {
+		t.Errorf("Schedules returned %+v, %v", page.Schedules, err)
+	}
+	reply, err := w.store.ChangeSchedules(t.Context(),
+		w.changesOf(created(scheduled("b", "x", due)), created(scheduled("a", "x", due))))
+	want := []ports.ScheduleResult{ports.ScheduleRefused, ports.ScheduleChanged}
+	if err != nil || cmp.Diff(reply.Results, want) != "" {
+		t.Errorf("creations returned %v, %v; want %v", reply.Results, err, want)
+	}
+	if ticks := w.due(10); len(ticks.Due) != 2 || ticks.Due[0].ID != "a" || ticks.Due[1].ID != "b" {
+		t.Errorf("the ticks are %+v", ticks)
+	}
+	for _, r := range w.aside("a", "c") {
+		if !strings.Contains(r.Reason, "give 1 to 1000") {
+			t.Errorf("it is set aside as %+v", r)
 		}
 	}
 }
@@ -220,6 +263,35 @@ func TestRedisListsLeaveOutDamagedSchedules(t *testing.T) {
 	}
 	if r := w.aside("a", "b"); len(r) == 2 && (r[1].Size != 0 || !strings.Contains(r[1].Reason, "lost")) {
 		t.Errorf("a lost record is set aside as %+v", r[1])
+	}
+}
+
+// An entry of the list of ticks that is too early is corrected by the look that finds its schedule
+// not due, so that the shard is not looked at again and again.
+func TestRedisAnEarlyTickIsCorrected(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	later := frozenNow.Add(time.Hour)
+	must(t, w.changeSchedules(created(scheduled("a", "x", later)), created(scheduled("b", "x", time.Time{})),
+		created(scheduled("c", "x", frozenNow))))
+	want := allContents(t, client)
+
+	for _, id := range []string{"a", "b"} {
+		must(t, client.ZAdd(t.Context(), key("st"), goredis.Z{Score: 5, Member: field(id, "x")}).Err())
+	}
+	ticks := w.due(10)
+	if len(ticks.Due) != 1 || ticks.Due[0].ID != "c" || ticks.Head.Due != core.InstantOf(frozenNow) {
+		t.Errorf("the ticks are %+v", ticks)
+	}
+	if diff := cmp.Diff(want, allContents(t, client)); diff != "" {
+		t.Errorf("after a look (-want +got):\n%s", diff)
+	}
+
+	must(t, w.changeSchedules(removed("c", "x")))
+	must(t, client.ZAdd(t.Context(), key("st"), goredis.Z{Score: 5, Member: field("a", "x")}).Err())
+	if ticks := w.due(1); len(ticks.Due) != 0 || ticks.Head.Due != core.InstantOf(later) {
+		t.Errorf("the ticks are %+v", ticks)
 	}
 }
 

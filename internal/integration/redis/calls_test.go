@@ -296,6 +296,8 @@ func (w *worker) prepare(call scriptCall) {
 			lost = "hdel s " + field("a", "due")
 		}
 		w.lose(strings.Fields(lost))
+	case "relist_schedule":
+		w.lose(strings.Fields("zadd st 1 " + field("idle", "never")))
 	case "forget", "forget_shard":
 		w.must(w.declare("other"))
 	}

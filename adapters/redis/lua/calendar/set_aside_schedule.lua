@@ -15,13 +15,14 @@ if not stored then
   local listed = call('ZSCORE', TICKS, field) or call('ZSCORE', NAMED, by_name) or call('ZSCORE', NAMED, by_id)
   if not listed then return {} end
   why = 'its record is lost'
-elseif stored ~= unread then
+elseif stored == '' or stored ~= unread then
   local ok, fault = pcall(schedules.decode, stored, field)
   if ok then return {} end
   why = tostring(fault)
 end
 
-why = 'schedule ' .. name .. ': ' .. why
+-- As storekit.UnreadableSchedule.
+why = 'schedule ' .. name .. ': ' .. why .. '; create the schedule again, and discard this record'
 put_aside(now, 's', id, why, stored or '', id .. '/' .. name)
 schedules.remove(field)
 plan.write()

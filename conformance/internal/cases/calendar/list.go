@@ -27,6 +27,7 @@ func listCases() []env.Case {
 		},
 		{Name: "are counted by name", Rule: ruleNames, Check: listNames},
 		{Name: "are counted in pages", Rule: ruleNames, Check: listNamePages},
+		{Name: "are counted until the last is removed", Rule: ruleNames, Check: listNamesRemoved},
 		{
 			Name:  "refuse a bad list",
 			Rule:  "SchedulesRequest.Validate, ScheduleNamesRequest.Validate, ErrUnknownQueue",
@@ -187,6 +188,22 @@ func listNamePages(e *env.Env) {
 		e.Must(err, "ScheduleNames")
 		e.Same("the size of a page", len(page.Names), min(limit, len(want)))
 	}
+}
+
+func listNamesRemoved(e *env.Env) {
+	a, b, other := nightly("a", env.Start), nightly("b", env.Start), nightly("a", env.Start)
+	other.Name = "weekly"
+	create(e, a, b, other)
+	weekly := ports.ScheduleName{Name: "weekly", Count: 1, First: other}
+	remove := func(s core.Schedule, want ...ports.ScheduleName) {
+		results, _ := change(e, request(e, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: s.Revision}))
+		e.Same("the result of a removal", results, []ports.ScheduleResult{ports.ScheduleChanged})
+		names(e, ports.ScheduleNamesRequest{Queue: env.Orders}, want...)
+	}
+
+	remove(a, ports.ScheduleName{Name: "nightly", Count: 1, First: b}, weekly)
+	remove(b, weekly)
+	remove(other)
 }
 
 func listInvalid(e *env.Env) {
