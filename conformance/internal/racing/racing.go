@@ -103,8 +103,12 @@ func oneAcquireWins(e *env.Env) {
 		replies, errs := make([]ports.AcquireReply, racers), make([]error, racers)
 		race(e, func(i int, store ports.ShardStore) {
 			replies[i], errs[i] = store.Acquire(e.Ctx, ports.AcquireRequest{
-				Shard: e.Shard, Shards: 1, Generation: e.Declared[env.Orders].Generation,
-				Owner: "n" + strconv.Itoa(i), Attempt: int64(round + 1), TTL: env.TTL,
+				Shard:      e.Shard,
+				Shards:     1,
+				Generation: e.Declared[env.Orders].Generation,
+				Owner:      "n" + strconv.Itoa(i),
+				Attempt:    int64(round + 1),
+				TTL:        env.TTL,
 			})
 		})
 

@@ -91,9 +91,11 @@ func boundHandsOver(e *env.Env, v env.Volume) {
 	if len(h.Reply.Claims) < len(left) && (!h.Reply.Head.OK || h.Reply.Head.Due > h.Reply.Now) {
 		e.Errorf("Acquire left jobs to hand over, and its Head is %+v at %d, want now", h.Reply.Head, h.Reply.Now)
 	}
+
 	h.HandedOver(len(left))
 	e.Same("the jobs handed over", env.Briefly(h.Inherited), env.Briefly(left))
 	e.Same("the orphans after them", h.Turn(0).Orphans, nil)
+
 	settleInParts(h, h.Inherited, env.Dropped)
 	e.Same("what is claimed", e.Counts().Claimed, int64(0))
 	h.Release()
@@ -297,8 +299,10 @@ func boundPushed(e *env.Env) {
 		large = append(large, core.Entry{ID: id, Payload: env.Sized(core.MaxStepBytes/16, 1)})
 		small = append(small, env.Entry(id, "small", 2), env.Entry(id, "smaller", 3))
 	}
+
 	e.Push(large...)
 	e.Push(small...)
+
 	for i := range large {
 		id := large[i].ID
 		want := []core.Payload{large[i].Payload, small[2*i].Payload, small[2*i+1].Payload}

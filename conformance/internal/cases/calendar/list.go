@@ -61,6 +61,7 @@ func crowd(e *env.Env, ids, names []string) []core.Schedule {
 // names lists the names of a queue with their counts.
 func names(e *env.Env, r ports.ScheduleNamesRequest, want ...ports.ScheduleName) {
 	e.TB.Helper()
+
 	var all []ports.ScheduleName
 	for {
 		page, err := e.Store.ScheduleNames(e.Ctx, r)
@@ -72,6 +73,7 @@ func names(e *env.Env, r ports.ScheduleNamesRequest, want ...ports.ScheduleName)
 		}
 		r.After = page.Next
 	}
+
 	e.Same("the names", all, want)
 }
 
@@ -94,6 +96,7 @@ func listPages(e *env.Env) {
 				e.Same(fmt.Sprint("how many pages of ", limit), n, (len(all)-1)/limit)
 				break
 			}
+
 			e.Same("the size of a page", len(pages), limit)
 			e.Same("the cursor", page.Next, pages[len(pages)-1].ScheduleKey)
 			r.After = page.Next

@@ -69,11 +69,13 @@ func groupCases() []env.Case {
 
 func groupCounts(e *env.Env) {
 	e.HaveGroups("of an empty morgue")
+
 	e.BuryIn("timeout", "a", "b")
 	e.BuryIn("refused", "c")
 	e.BuryIn("timeout", "d")
 	e.HaveGroups("of four", env.GroupOf("timeout", 3, 1, 3), env.GroupOf("refused", 1, 2, 2))
 	e.Same("a dead letter's group", e.DeadLetter("a").Group, "timeout")
+
 	page, err := e.Store.Morgue(e.Ctx, ports.MorgueRequest{PageRequest: env.WholePage(env.Orders)})
 	e.Must(err, "Morgue")
 	var got []string
@@ -139,10 +141,12 @@ func groupGoes(e *env.Env) {
 	e.ByRefs(e.Store.Purge, env.Whole("a"))
 	e.ByRefs(e.Store.Revive, env.Whole("b"))
 	e.HaveGroups("of one of three", env.GroupOf("timeout", 1, 1, 1))
+
 	e.ByIDs(e.Store.Delete, "b")
 	e.BuryIn("timeout", "d")
 	e.ByRefs(e.Store.Purge, env.Whole("d"))
 	e.HaveGroups("after one that is gone", env.GroupOf("timeout", 1, 1, 2))
+
 	e.ByAge(e.Store.Purge, e.Now()+1, 0)
 	e.HaveGroups("of an empty morgue")
 	e.BuryIn("timeout", "e")
@@ -248,6 +252,7 @@ func groupLargest(e *env.Env) {
 
 func groupShards(e *env.Env) {
 	groupsInWide(e)
+
 	for _, tt := range []struct {
 		shards []int
 		want   []core.Group

@@ -247,6 +247,7 @@ func listClaimViews(e *env.Env) {
 	c := e.ClaimAndCrash("n1")[0]
 	e.Acquire("n2")
 	c.Payloads = c.Payloads[:1]
+
 	want := ports.ClaimView{
 		Claim:     c,
 		Count:     2,
@@ -256,6 +257,7 @@ func listClaimViews(e *env.Env) {
 		Since:     env.Start,
 		LeaseOver: true,
 	}
+
 	page, err := e.Store.Claimed(e.Ctx, ports.PageRequest{Queue: env.Orders, Payloads: 1})
 	e.Must(err, "Claimed")
 	e.Same("the page", page.Claims, []ports.ClaimView{want})

@@ -233,6 +233,7 @@ func pagePrefix(e *env.Env) {
 	for _, id := range ids {
 		e.PushTo("wide", env.EntryAt(id, "p", 1, 7))
 	}
+
 	for _, s := range core.Shards("wide", 3) { // so that each id has a dead letter beside the job below
 		_, err := e.Store.Bury(e.Ctx, ports.JobStep{Shard: s, IDs: ids})
 		e.Must(err, "Bury")

@@ -64,12 +64,22 @@ func statsCount(e *env.Env) {
 
 	got := e.Stats(env.Orders)
 	want := ports.Counts{
-		Fresh: 2, Retrying: 1, Claimed: 2, Dead: 2, Processed: 1, Failed: 3, Oldest: env.Due(env.Start),
+		Fresh:     2,
+		Retrying:  1,
+		Claimed:   2,
+		Dead:      2,
+		Processed: 1,
+		Failed:    3,
+		Oldest:    env.Due(env.Start),
 	}
 
 	e.Same("the counts of the queue", got.Counts, want)
 	e.Same("the counts of the shard", got.Shards, []ports.ShardStats{{
-		Shard: e.Shard, Counts: want, Owner: "n1", Token: h.Lease.Token, ExpiresAt: env.Start.Add(env.TTL),
+		Shard:     e.Shard,
+		Counts:    want,
+		Owner:     "n1",
+		Token:     h.Lease.Token,
+		ExpiresAt: env.Start.Add(env.TTL),
 	}})
 
 	e.Same("the record", got.Queue, e.Declared[env.Orders])
@@ -347,6 +357,7 @@ func recountBesideWork(e *env.Env) {
 		claims = h.Turn(3, settled...).Claims
 		e.PushIDs(fmt.Sprintf("fresh-%02d", turn%40), fmt.Sprintf("dead-%02d", turn%recounted))
 		e.ByIDs(e.Store.Bury, fmt.Sprintf("fresh-%02d", (turn+3)%40), fmt.Sprintf("failed-%02d", turn%recounted))
+
 		switch turn % 3 {
 		case 0:
 			e.ByRefs(e.Store.Purge, env.Whole(fmt.Sprintf("dead-%02d", turn%recounted)))

@@ -61,10 +61,12 @@ func headsAndUnreached(e *env.Env, what string, shards []core.Shard, heads []cor
 	if !e.Check(err, what+": Heads") {
 		return
 	}
+
 	got := make([]core.Head, len(reply.Heads))
 	for i, h := range reply.Heads {
 		got[i] = env.Plain(h)
 	}
+
 	e.Same(what+": the heads", got, heads)
 	e.Same(what+": those unreached", reply.Unreached, unreached)
 	e.Same(what+": the store's clock", reply.Now, env.Start)

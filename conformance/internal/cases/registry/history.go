@@ -79,11 +79,13 @@ func historyLate(e *env.Env) {
 	e.Record("n1", e.Recorded(&more))
 	e.Record("n1", e.Recorded(env.Measured(300)))
 	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, &more))
+
 	late := e.Recorded(env.Measured(301))
 	e.Clock.Advance(time.Minute)
 	e.Record("n1", late, e.Recorded(env.Measured(1)))
 	first := ports.MinuteStats{At: late.Minute, Stats: more}
 	e.History(ports.HistoryRequest{Queue: env.Orders}, first, thisMinute(e, env.Measured(1)))
+
 	more.Failed++ // counted late, in a minute that is over
 	late.Stats, first.Stats = more, more
 	e.Record("n1", late)
@@ -147,6 +149,7 @@ func historyBounds(e *env.Env) {
 		all = append(all, thisMinute(e, env.Measured(n)))
 		e.Clock.Advance(2 * time.Minute)
 	}
+
 	e.History(ports.HistoryRequest{Queue: env.Orders}, all...)
 	e.History(ports.HistoryRequest{Queue: env.Orders, From: all[1].At, To: all[3].At}, all[1:3]...)
 	e.History(ports.HistoryRequest{Queue: env.Orders, From: all[1].At + 1}, all[2:]...)

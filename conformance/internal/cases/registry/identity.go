@@ -53,15 +53,18 @@ func storeID(e *env.Env, store ports.ShardStore) string {
 func identityStays(e *env.Env) {
 	id := storeID(e, e.Store)
 	e.Same("the id by another handle", storeID(e, e.Open()), id)
+
 	e.Declare("mail", 2)
 	announce(e, ports.Node{Owner: "1"})
 	e.PushIDs("a")
 	h := e.Acquire("n1")
 	h.Settle(env.Done(h.One()))
 	h.Release()
+
 	e.Forget()
 	e.Clock.Advance(time.Hour)
 	e.Declare(env.Orders, 1)
+
 	e.Same("the id after some work", storeID(e, e.Store), id)
 }
 
@@ -77,9 +80,11 @@ func identityDiffers(e *env.Env) {
 func identityRaced(e *env.Env) {
 	const callers = 8
 	open := e.Another()
+
 	var ids, want [callers]string
 	var errs [callers]error
 	var all sync.WaitGroup
+
 	for n := range callers {
 		store := open()
 		all.Go(func() {
@@ -103,6 +108,7 @@ func identityRaced(e *env.Env) {
 func identityReplaced(e *env.Env) {
 	first := storeID(e, e.Store)
 	other := e.Open()
+
 	for _, id := range []string{"é \n1", strings.Repeat("i", ports.MaxStoreID), first} {
 		for range 2 {
 			e.Must(other.SetStoreID(e.Ctx, id), "SetStoreID")
@@ -111,6 +117,7 @@ func identityReplaced(e *env.Env) {
 		e.Declare("mail", 1)
 		e.Same("the id after another declaration", storeID(e, other), id)
 	}
+
 	queues, err := e.Store.Queues(e.Ctx)
 	e.Must(err, "Queues")
 	e.Same("the number of queues", len(queues), 2)

@@ -123,11 +123,14 @@ func registryGone(e *env.Env) {
 	announce(e, ports.Node{Owner: "1"})
 	e.Clock.Advance(20 * time.Second)
 	announce(e, ports.Node{Owner: "2"})
+
 	e.Clock.Advance(10*time.Second - time.Microsecond)
 	e.Same("the nodes while it lasts", states(e), []string{"1 alive", "2 alive"})
+
 	e.Clock.Advance(time.Microsecond)
 	e.Same("the nodes when it has run out", states(e), []string{"1 gone", "2 alive"})
 	e.Same("the owners in a reply", owners(announce(e, ports.Node{Owner: "3"}).Nodes), []string{"2", "3"})
+
 	e.Clock.Advance(ports.NodeKept)
 	e.Same("the nodes an hour later", states(e), []string{"1 gone", "2 gone", "3 gone"})
 	e.Clock.Advance(time.Microsecond)
@@ -150,8 +153,11 @@ func registryRenews(e *env.Env) {
 	announce(e, ports.Node{Owner: "1", Lanes: 2, Queues: []string{env.Orders}})
 	e.Clock.Advance(20 * time.Second)
 	e.Same("the nodes", e.Nodes(), []ports.Node{{
-		Owner: "1", Lanes: 2, Queues: []string{env.Orders},
-		StartedAt: env.Start, ExpiresAt: env.Start.Add(20*time.Second + env.TTL),
+		Owner:     "1",
+		Lanes:     2,
+		Queues:    []string{env.Orders},
+		StartedAt: env.Start,
+		ExpiresAt: env.Start.Add(20*time.Second + env.TTL),
 	}})
 }
 
@@ -294,10 +300,12 @@ func registryCut(e *env.Env) {
 	_, err := e.Store.Announce(e.Ctx, short)
 	e.Must(err, "Announce")
 	e.Drain("1", true)
+
 	e.Clock.Advance(-10 * env.TTL)
 	ends := e.Now().Add(short.TTL)
 	reply := announce(e, ports.Node{Owner: "2"})
 	e.Same("the end in a reply", reply.Nodes[0].ExpiresAt, ends)
+
 	e.Clock.Advance(short.TTL - time.Microsecond)
 	e.Same("the nodes before that", states(e), []string{"1 draining", "2 alive"})
 	e.Clock.Advance(time.Microsecond)
@@ -361,6 +369,7 @@ func registryDrainUnknown(e *env.Env) {
 	}
 	e.Retire("retired")
 	e.Clock.Advance(env.TTL)
+
 	for _, owner := range []string{"never", "retired", "gone", ""} {
 		for _, asked := range []bool{true, false} {
 			e.Refused(fmt.Sprintf("DrainNode of %q", owner),

@@ -144,12 +144,15 @@ func trackedFull(e *env.Env) {
 	for n := range ports.MaxTracked {
 		track(e, fmt.Sprint(n), true)
 	}
+
 	_, err := e.Store.Track(e.Ctx, ports.TrackRequest{Queue: env.Orders, ID: "more"})
 	e.Refused("Track of one more", err, ports.ErrTooManyTracked)
+
 	track(e, "7", false)
 	untrack(e, "more", false)
 	untrack(e, "7", true)
 	track(e, "more", true)
+
 	all, err := e.Store.Tracked(e.Ctx, env.Orders)
 	e.Must(err, "Tracked")
 	e.Same("how many are tracked", len(all), ports.MaxTracked)

@@ -72,14 +72,17 @@ func wakeupOperator(e *env.Env) {
 	e.BuryAll("dead")
 	e.Push(env.EntryAt("a", "p", 1, env.Start.Add(time.Hour)))
 	ch := wakeups(e, e.Shard)
+
 	e.ByIDs(e.Store.Expedite, "a")
 	wakes(e, "Expedite", ch, e.Shard)
 	e.ByIDs(e.Store.Delete, "a")
 	drain(ch)
+
 	e.ByRefs(e.Store.Revive, env.Whole("dead"))
 	wakes(e, "Revive", ch, e.Shard)
 	e.ByIDs(e.Store.Delete, "dead")
 	drain(ch)
+
 	e.BringInJobs(env.Job("imported", env.Fresh(env.Start), env.Pay("p", 1)))
 	wakes(e, "Import", ch, e.Shard)
 }
@@ -141,6 +144,7 @@ func wakeupEnds(e *env.Env) {
 	ctx, cancel := context.WithCancel(e.Ctx)
 	ch, err := e.Store.(ports.Notifier).Wakeups(ctx, []core.Shard{e.Shard})
 	e.Must(err, "Wakeups")
+
 	cancel()
 	timeout := time.After(wakeupTimeout)
 	for open := true; open; {

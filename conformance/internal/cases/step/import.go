@@ -72,11 +72,21 @@ func oddLetters() []core.DeadLetter {
 
 	return []core.DeadLetter{
 		{ID: "a", ChangedAt: 0, Group: core.OtherGroup, Payloads: []core.Payload{env.Pay("", 0)}},
-		{ID: "b", ChangedAt: env.Start - 1, Error: "\u00e9\n\t\u2028", Group: "g\u00e9", Payloads: []core.Payload{
-			env.Pay("p", -math.MaxFloat64), meta(env.Pay("\x00\xff", -1), "\x00m"),
-			env.Pay("q", math.SmallestNonzeroFloat64), meta(env.Pay("r", 0.1), strings.Repeat("m", core.MaxMetaBytes)),
-			env.Pay("s", 1.7e9+1e-6), env.Pay("t", 1<<53), env.Pay("u", math.MaxFloat64),
-		}},
+		{
+			ID:        "b",
+			ChangedAt: env.Start - 1,
+			Error:     "\u00e9\n\t\u2028",
+			Group:     "g\u00e9",
+			Payloads: []core.Payload{
+				env.Pay("p", -math.MaxFloat64),
+				meta(env.Pay("\x00\xff", -1), "\x00m"),
+				env.Pay("q", math.SmallestNonzeroFloat64),
+				meta(env.Pay("r", 0.1), strings.Repeat("m", core.MaxMetaBytes)),
+				env.Pay("s", 1.7e9+1e-6),
+				env.Pay("t", 1<<53),
+				env.Pay("u", math.MaxFloat64),
+			},
+		},
 		{
 			ID:        "c",
 			ChangedAt: core.MaxInstant,

@@ -268,13 +268,16 @@ func importJobsRepeat(e *env.Env) {
 func importJobsRun(e *env.Env) {
 	before := e.Heads(e.Shard)
 	e.Same("whether there is a head", before[0].OK, false)
+
 	want := env.Job("a", env.Retrying(env.Start-5, 2), env.TwoPayloads()...)
 	e.BringInJobs(want, env.Job("b", env.Fresh(env.Start.Add(time.Hour)), env.Pay("p", 1)))
 	e.Same("the head", e.Heads(e.Shard)[0].Due, env.Start-5)
+
 	h := e.Acquire("n1")
 	c := h.One()
 	e.Same("the claimed job", c.Job, want)
 	e.Same("how many more can be claimed", len(h.Claim(2)), 0)
+
 	h.Settle(env.Done(c))
 	e.Clock.Advance(time.Hour)
 	e.Same("the next", e.Heads(e.Shard)[0].Due, env.Start.Add(time.Hour))
@@ -295,11 +298,13 @@ func importJobsBesideClaim(e *env.Env) {
 	e.Push(env.Entry("a", "p", 1))
 	h := e.Acquire("n1")
 	c := h.One()
+
 	e.BringInJobs(env.Job("a", env.Retrying(env.Start.Add(-time.Hour), 9), env.Pay("q", 2)),
 		env.Job("b", env.Fresh(env.Start.Add(-time.Hour)), env.Pay("p", 1)))
 	e.Same("the claimed job", e.Claimed("a"), c)
 	e.Same("the queued one", e.Queued("a"), env.Job("a", env.Retrying(env.Start.Add(-time.Hour), 9), env.Pay("q", 2)))
 	e.Same("which can be claimed", h.One().ID, "b")
+
 	h.Settle(env.Failed(c, "boom", time.Minute))
 	merged := e.Queued("a")
 	e.Same("the payloads once the claimed job has failed",

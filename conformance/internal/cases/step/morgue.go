@@ -108,8 +108,10 @@ func reviveMerges(e *env.Env) {
 	e.FailAll("a")
 	first := e.Now()
 	e.Push(env.Entry("a", "q", 1), env.Entry("a", "r", 3))
+
 	e.Clock.Advance(time.Minute)
 	e.ByRefs(e.Store.Revive, env.Whole("a"))
+
 	want := revived(e)
 	want.FirstPush = first
 	e.Same("the job", e.Queued("a"), env.Job("a", want, env.Pay("p", 1), env.Pay("q", 1), env.Pay("r", 3)))
@@ -132,9 +134,11 @@ func reviveClaimed(e *env.Env) {
 	e.Push(env.Entry("a", "r", 3))
 	h := e.Acquire("n1")
 	c := h.One()
+
 	e.ByRefs(e.Store.Revive, env.Whole("a"))
 	e.Same("the queued job", e.Queued("a"), env.Job("a", revived(e), env.TwoPayloads()...))
 	e.Same("the claimed job", e.Claimed("a"), c)
+
 	h.Settle(env.Failed(c, "boom", time.Hour))
 	e.Same("after the claimed one failed", e.Queued("a"), env.Job("a", core.State{
 		PerformAt: e.Now().Add(time.Hour), FirstPush: c.FirstPush, Error: "boom",
@@ -250,6 +254,7 @@ func deadOtherShards(e *env.Env) {
 	e.PushTo("wide", env.Entry(other, "p", 1))
 	_, err := e.Store.Bury(e.Ctx, ports.JobStep{Shard: s[1], IDs: []string{other}})
 	e.Must(err, "Bury")
+
 	want := e.FindIn("wide", other)
 	for name, do := range e.DeadLetterSteps() {
 		reply, err := do(e.Ctx, ports.DeadLetterStep{Shard: s[0], DeadLetters: []ports.DeadLetterRef{env.Whole(other)}})

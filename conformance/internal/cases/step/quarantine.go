@@ -75,6 +75,7 @@ func quarantined(e *env.Env) []ports.QuarantinedRecord {
 // aside checks that the shard has set aside the records of the given ids in a place, and no others.
 func aside(e *env.Env, place ports.Place, ids ...string) {
 	e.TB.Helper()
+
 	var got []string
 	for _, r := range quarantined(e) {
 		got = append(got, r.ID)
@@ -84,6 +85,7 @@ func aside(e *env.Env, place ports.Place, ids ...string) {
 				r.ID, r)
 		}
 	}
+
 	slices.Sort(got)
 	e.Same("what was set aside", got, ids)
 	e.Same("its count", e.Counts().Quarantined, int64(len(ids)))

@@ -105,11 +105,13 @@ func beginReports(e *env.Env) {
 	e.Push(env.EntryAt("queued", "p", 1, env.Start.Add(time.Hour)))
 	h := e.Acquire("n1")
 	claims := h.Claim(2)
+
 	r := h.BeginRequest(claims...)
 	other := claims[0].Ref()
 	other.Receipt.Number++
 	r.Begin = append([]core.ClaimRef{{ID: "never", Receipt: other.Receipt}, other}, r.Begin...)
 	r.Begin = append(r.Begin, core.ClaimRef{ID: "queued", Receipt: claims[0].Receipt})
+
 	e.Reported("what has not begun", h.Send(r).NotBegun, []int{0, 1, 4})
 	e.Same("whether the claimed ones have begun",
 		[2]bool{e.Claimed("a").Begun, e.Claimed("b").Begun}, [2]bool{true, true})

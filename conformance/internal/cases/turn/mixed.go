@@ -49,9 +49,11 @@ func mixedSkipped(e *env.Env) {
 	e.PushIDs("a", "b")
 	h := e.Acquire("n1")
 	claims := h.Claim(2)
+
 	other, never := claims[0], claims[0]
 	other.Receipt.Number++
 	never.ID = "never"
+
 	reply := h.Settle(env.Buried(never, "of nobody"),
 		env.Buried(other, "of a"), env.Failed(claims[1], "of b", time.Hour))
 	e.Reported("the skipped", reply.Skipped, []int{0, 1})
