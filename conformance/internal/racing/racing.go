@@ -222,7 +222,8 @@ func takeAll(
 	}
 }
 
-const ruleCounts = "Counts: fresh, retrying, claimed and dead are the present numbers; processed and failed count jobs (RULES 7)"
+const ruleCounts = "Counts: fresh, retrying, claimed and dead are the present numbers; " +
+	"processed and failed count jobs (RULES 7)"
 
 // countsHold makes turns that claim jobs, while pushes merge into the queued jobs and an operator
 // acts on them. The turns end jobs in different ways, so that each count changes.

@@ -10,10 +10,13 @@ import (
 )
 
 const (
-	ruleBounds   = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes; the first payload always passes, except in an acquire, which has core.AcquireBytes"
+	ruleBounds = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads " +
+		"and core.MaxStepBytes; the first payload always passes, except in an acquire, which has core.AcquireBytes"
 	ruleRest     = "Acquire: the rest are TurnReply.Orphans of later turns; each is handed over once, except by repeats"
-	rulePartwise = "Operator: an entry with more payloads than a step moves is moved in parts, lowest scores first; the step that finishes it counts it"
-	ruleReached  = "StepReply: Reached is the number of the step's IDs or DeadLetters that it has handled, from the first"
+	rulePartwise = "Operator: an entry with more payloads than a step moves is moved in parts, lowest scores first; " +
+		"the step that finishes it counts it"
+	ruleReached = "StepReply: Reached is the number of the step's IDs or DeadLetters that it has handled, " +
+		"from the first"
 )
 
 // boundCases are about more payloads than one call may carry or move.

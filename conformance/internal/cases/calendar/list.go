@@ -12,7 +12,8 @@ import (
 
 const (
 	ruleLists = "Schedules pages through the schedules of a queue, in order of (Name, ID)"
-	ruleNames = "ScheduleNames pages through the different names of the schedules of a queue, in order, with the number of schedules of each"
+	ruleNames = "ScheduleNames pages through the different names of the schedules of a queue, in order, " +
+		"with the number of schedules of each"
 )
 
 func listCases() []env.Case {

@@ -13,7 +13,8 @@ import (
 
 const (
 	ruleGroupName = "Groups: the group is core.GroupName of Settlement.Group, or core.BuriedByHand of Operator.Bury"
-	ruleGroupTime = "Group: First is the earliest burial since the group was empty, and Last the latest; dead letters that are gone count for both, and an edit for neither"
+	ruleGroupTime = "Group: First is the earliest burial since the group was empty, and Last the latest; " +
+		"dead letters that are gone count for both, and an edit for neither"
 	ruleGroupStep = "DeadLetterStep: Group limits a step over all to the dead letters of a group"
 	ruleGroupMost = "Groups: core.OtherGroup, if its shard already had core.MaxGroups other groups"
 )
@@ -41,13 +42,15 @@ func groupCases() []env.Case {
 		},
 		{Name: "keeps MaxGroups groups apart", Rule: ruleGroupMost, Check: groupMost},
 		{
-			Name:  "is listed by size, up to the limit",
-			Rule:  "GroupsReply: Groups are those with the most dead letters; Total and Dead include those that Limit leaves out",
+			Name: "is listed by size, up to the limit",
+			Rule: "GroupsReply: Groups are those with the most dead letters; " +
+				"Total and Dead include those that Limit leaves out",
 			Check: groupLargest,
 		},
 		{
-			Name:  "is counted in the given shards only",
-			Rule:  "GroupsRequest: Shards are the indexes of the shards to count, in any order; nil means all shards, an empty list means no shard",
+			Name: "is counted in the given shards only",
+			Rule: "GroupsRequest: Shards are the indexes of the shards to count, in any order; " +
+				"nil means all shards, an empty list means no shard",
 			Check: groupShards,
 		},
 		{
@@ -58,8 +61,9 @@ func groupCases() []env.Case {
 		{Name: "is revived and purged without other groups", Rule: ruleGroupStep, Check: groupSteps},
 		{Name: "limits a step to dead letters before an instant", Rule: ruleGroupStep, Check: groupBefore},
 		{
-			Name:  "is refused in a request that can't have one",
-			Rule:  "MorgueRequest, DeadLetterStep: ErrInvalidRequest for a group that no dead letter can have, for a group of a list by id, and for one beside named dead letters",
+			Name: "is refused in a request that can't have one",
+			Rule: "MorgueRequest, DeadLetterStep: ErrInvalidRequest for a group that no dead letter can have, " +
+				"for a group of a list by id, and for one beside named dead letters",
 			Check: groupRefused,
 		},
 		{Name: "is removed with its queue", Rule: env.RuleForget, Check: groupForgotten},

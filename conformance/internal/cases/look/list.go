@@ -15,8 +15,9 @@ import (
 func listCases() []env.Case {
 	return []env.Case{
 		{
-			Name:  "jobs are listed in every order, both ways",
-			Rule:  "SortBy: all queued jobs by (PerformAt, id) or by id; jobs with a failure by (PerformAt, id), by id or by (RetryCount, id)",
+			Name: "jobs are listed in every order, both ways",
+			Rule: "SortBy: all queued jobs by (PerformAt, id) or by id; " +
+				"jobs with a failure by (PerformAt, id), by id or by (RetryCount, id)",
 			Check: listJobs,
 		},
 		{
@@ -36,8 +37,9 @@ func listCases() []env.Case {
 			Check: listPageSizes,
 		},
 		{
-			Name:  "payloads are listed up to the limit, lowest first",
-			Rule:  "PageRequest: Payloads is the largest number of payloads of each entry to return, lowest scores first; the view's Count is the number of all",
+			Name: "payloads are listed up to the limit, lowest first",
+			Rule: "PageRequest: Payloads is the largest number of payloads of each entry to return, " +
+				"lowest scores first; the view's Count is the number of all",
 			Check: listPayloads,
 		},
 		{

@@ -12,7 +12,8 @@ import (
 
 const ruleSuperseded = "Counts: Superseded is the number of payloads that the queue's merge rule has dropped"
 
-const ruleImported = "RULES 2: imported payloads become a set by the queue's rule, without its bound, and then merge one after another"
+const ruleImported = "RULES 2: imported payloads become a set by the queue's rule, without its bound, " +
+	"and then merge one after another"
 
 // Merge rules other than the default and env.Newest.
 var (

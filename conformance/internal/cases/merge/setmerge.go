@@ -12,7 +12,8 @@ import (
 
 const (
 	ruleSetMerge  = "SetMerge: the new rule holds for each merge after the call"
-	ruleOverBound = "RULES 2: a payload that merges supersedes one payload at most; an id with more payloads than the new rule keeps gets no more"
+	ruleOverBound = "RULES 2: a payload that merges supersedes one payload at most; " +
+		"an id with more payloads than the new rule keeps gets no more"
 )
 
 func setMergeCases() []env.Case {

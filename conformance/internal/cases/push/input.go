@@ -26,7 +26,8 @@ func inputCases() []env.Case {
 			Check: inputRefusesRule,
 		},
 		{Name: "refuses another shard count or generation",
-			Rule:  "ErrShardCountMismatch is a shard count or generation that is not that of the queue's record; nothing was written",
+			Rule: "ErrShardCountMismatch is a shard count or generation that is not that of the queue's record; " +
+				"nothing was written",
 			Check: inputRefusesLayout},
 		{
 			Name:  "keeps unusual ids apart",
@@ -53,8 +54,9 @@ func inputCases() []env.Case {
 		{Name: "assigns ids to their shards", Rule: "RULES 6: shard = crc32_ieee(id) mod shards", Check: inputDeals},
 		{Name: "refuses names that are not text", Rule: ruleTexts, Check: inputOddNames},
 		{
-			Name:  "finds no owner by a name that is not text",
-			Rule:  "Retire: an unknown server is not an error; DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one",
+			Name: "finds no owner by a name that is not text",
+			Rule: "Retire: an unknown server is not an error; " +
+				"DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one",
 			Check: inputOddOwners,
 		},
 		{

@@ -11,11 +11,15 @@ import (
 )
 
 const (
-	ruleAudit      = "Audit stores an action; a later call with the same ID replaces everything of the earlier one except At"
-	ruleAuditTime  = "Audit: At is the store's clock, or 1 µs after the newest action if the clock is not later than that"
-	ruleAuditKept  = "Audit: of more than ActionsKept actions, those with the smallest At are removed"
-	ruleActions    = "Actions lists actions, newest first; Before is the At of the previous page's last action; Limit is the largest number of actions to list, 0 means MaxActions, which is also the maximum"
-	ruleAuditInput = "Action.Validate: ErrInvalidRequest for an empty ID or Verb, an ID of more than 64 bytes, a text that is not a core.Text or is longer than MaxActionText, and more than MaxActionIDs ids"
+	ruleAudit = "Audit stores an action; " +
+		"a later call with the same ID replaces everything of the earlier one except At"
+	ruleAuditTime = "Audit: At is the store's clock, " +
+		"or 1 µs after the newest action if the clock is not later than that"
+	ruleAuditKept = "Audit: of more than ActionsKept actions, those with the smallest At are removed"
+	ruleActions   = "Actions lists actions, newest first; Before is the At of the previous page's last action; " +
+		"Limit is the largest number of actions to list, 0 means MaxActions, which is also the maximum"
+	ruleAuditInput = "Action.Validate: ErrInvalidRequest for an empty ID or Verb, an ID of more than 64 bytes, " +
+		"a text that is not a core.Text or is longer than MaxActionText, and more than MaxActionIDs ids"
 )
 
 func auditCases() []env.Case {

@@ -11,7 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleStoreID = "StoreID returns the id of the store, the same for all handles; it changes only by SetStoreID, and while the store has no queue"
+const ruleStoreID = "StoreID returns the id of the store, the same for all handles; " +
+	"it changes only by SetStoreID, and while the store has no queue"
 
 func identityCases() []env.Case {
 	return []env.Case{

@@ -52,8 +52,9 @@ func registryCases() []env.Case {
 			Check: registryStatus,
 		},
 		{
-			Name:  "limits the status of a server",
-			Rule:  "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, or MaxLaneBusy shards of a queue",
+			Name: "limits the status of a server",
+			Rule: "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, " +
+				"or MaxLaneBusy shards of a queue",
 			Check: registryStatusBound,
 		},
 		{Name: "drains a server and ends the drain", Rule: ruleDrain, Check: registryDrains},
@@ -63,8 +64,9 @@ func registryCases() []env.Case {
 			Check: registryDrainKept,
 		},
 		{
-			Name:  "ends a drain with the announcement",
-			Rule:  "Announce: an operator's DrainNode stays in force until the server is retired or its announcement has expired",
+			Name: "ends a drain with the announcement",
+			Rule: "Announce: an operator's DrainNode stays in force " +
+				"until the server is retired or its announcement has expired",
 			Check: registryDrainEnds,
 		},
 		{Name: "drains a server that stops, whatever an operator asks for", Rule: ruleDrain, Check: registryStops},
@@ -200,10 +202,14 @@ func registryQueues(e *env.Env) {
 }
 
 const (
-	ruleNodes     = "Nodes lists the servers whose announcement is valid or expired at most NodeKept ago"
-	ruleDrain     = "DrainNode asks a server to drain, or withdraws that: Draining is true while the server reports it or an operator asks for it"
-	ruleNodeCut   = "Announce: another server's announcement whose end is further away than its own TTL, because the clock stepped back, is shortened to that TTL from now"
-	ruleNodeWakes = "Wakeups: the zero Shard is sent when an unknown server announces itself or a known one with other Queues, Lanes or Draining, when DrainNode has changed something, and when Retire has removed a server"
+	ruleNodes = "Nodes lists the servers whose announcement is valid or expired at most NodeKept ago"
+	ruleDrain = "DrainNode asks a server to drain, or withdraws that: " +
+		"Draining is true while the server reports it or an operator asks for it"
+	ruleNodeCut = "Announce: another server's announcement whose end is further away than its own TTL, " +
+		"because the clock stepped back, is shortened to that TTL from now"
+	ruleNodeWakes = "Wakeups: the zero Shard is sent when an unknown server announces itself " +
+		"or a known one with other Queues, Lanes or Draining, when DrainNode has changed something, " +
+		"and when Retire has removed a server"
 )
 
 func registryStatus(e *env.Env) {

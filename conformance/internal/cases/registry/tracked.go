@@ -11,7 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleTrack = "Track adds an id to the tracked ids of a queue, or removes it, and reports whether that has changed the list"
+const ruleTrack = "Track adds an id to the tracked ids of a queue, or removes it, " +
+	"and reports whether that has changed the list"
 
 func trackedCases() []env.Case {
 	return []env.Case{

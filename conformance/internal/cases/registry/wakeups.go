@@ -17,7 +17,8 @@ func wakeupUrgent(e *env.Env) {
 	wakes(e, "an urgent push", ch, e.Shard)
 }
 
-const ruleWakeups = "Wakeups returns a channel of the shards asked for whose next job has become due earlier by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
+const ruleWakeups = "Wakeups returns a channel of the shards asked for whose next job has become due earlier " +
+	"by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
 
 func wakeupCases() []env.Case {
 	return []env.Case{

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	ruleHeld      = "RULES 3: a job that has failed and has the time 2^53 µs is held: it never runs by itself, and a push and a revive keep it held"
-	ruleTakeFirst = "JobStep: First limits Bury and Delete to the first payload of each job; the others stay queued in the state core.State.WithoutFirst"
+	ruleHeld = "RULES 3: a job that has failed and has the time 2^53 µs is held: it never runs by itself, " +
+		"and a push and a revive keep it held"
+	ruleTakeFirst = "JobStep: First limits Bury and Delete to the first payload of each job; " +
+		"the others stay queued in the state core.State.WithoutFirst"
 )
 
 func holdCases() []env.Case {

@@ -14,11 +14,15 @@ import (
 )
 
 const (
-	ruleImport       = "Import adds dead letters of another morgue to this one, unchanged: payloads with Score and Meta, ChangedAt, Error and Group"
-	ruleImportUnites = "Import: of equal bytes the smaller score stays, on a tie the existing one; ChangedAt, Error and Group are those of the later change, on a tie those of the existing dead letter"
-	ruleImportRepeat = "Import: Handled counts the dead letters that are new or changed; so repeating it changes and counts nothing more"
-	ruleImportGroup  = "Import: a dead letter is counted in its group as buried at its ChangedAt, and in core.OtherGroup if the shard has core.MaxGroups others"
-	ruleImportWhole  = "Import: after an error of ImportRequest.Validate nothing is stored"
+	ruleImport = "Import adds dead letters of another morgue to this one, unchanged: " +
+		"payloads with Score and Meta, ChangedAt, Error and Group"
+	ruleImportUnites = "Import: of equal bytes the smaller score stays, on a tie the existing one; " +
+		"ChangedAt, Error and Group are those of the later change, on a tie those of the existing dead letter"
+	ruleImportRepeat = "Import: Handled counts the dead letters that are new or changed; " +
+		"so repeating it changes and counts nothing more"
+	ruleImportGroup = "Import: a dead letter is counted in its group as buried at its ChangedAt, " +
+		"and in core.OtherGroup if the shard has core.MaxGroups others"
+	ruleImportWhole = "Import: after an error of ImportRequest.Validate nothing is stored"
 )
 
 func importCases() []env.Case {

@@ -13,9 +13,12 @@ import (
 )
 
 const (
-	ruleImportJobs   = "Import adds jobs of another queue to this one, unchanged: payloads with Score and Meta, and their State"
-	ruleImportState  = "RULES 2: a held job stays held, else the state of the job with more failures stays, on a tie that of the queued job; of two fresh jobs the earlier time"
-	ruleOnlyPaused   = "ImportRequest: OnlyPaused refuses a shard that is not paused with ErrNotPaused, and nothing is stored"
+	ruleImportJobs = "Import adds jobs of another queue to this one, unchanged: " +
+		"payloads with Score and Meta, and their State"
+	ruleImportState = "RULES 2: a held job stays held, else the state of the job with more failures stays, " +
+		"on a tie that of the queued job; of two fresh jobs the earlier time"
+	ruleOnlyPaused = "ImportRequest: OnlyPaused refuses a shard that is not paused with ErrNotPaused, " +
+		"and nothing is stored"
 	ruleImportAgain  = "Import: to repeat a call with jobs changes nothing more"
 	ruleImportBeside = "Import: a claimed job stays, and the imported one waits behind it; dead letters stay"
 )

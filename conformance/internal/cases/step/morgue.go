@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	ruleRevive = "RULES 2, row 5: a job from the morgue meets a queued job: now, -1, no error; Recoveries: the larger; FirstPush: the smaller"
-	ruleParts  = "DeadLetterRef: a dead letter that loses its last payload is removed; one that keeps some keeps its ChangedAt and Error"
+	ruleRevive = "RULES 2, row 5: a job from the morgue meets a queued job: now, -1, no error; " +
+		"Recoveries: the larger; FirstPush: the smaller"
+	ruleParts = "DeadLetterRef: a dead letter that loses its last payload is removed; " +
+		"one that keeps some keeps its ChangedAt and Error"
 )
 
 func morgueCases() []env.Case {
@@ -24,8 +26,9 @@ func morgueCases() []env.Case {
 		{Name: "revive merges into the queued job", Rule: ruleRevive, Check: reviveMerges},
 		{Name: "revive keeps the larger recoveries", Rule: ruleRevive, Check: reviveKeepsRecoveries},
 		{
-			Name:  "revive of a claimed id makes a queued job",
-			Rule:  "RULES 2: a revive that meets only a claimed job becomes the queued job; if the claimed one then fails, its backoff wins",
+			Name: "revive of a claimed id makes a queued job",
+			Rule: "RULES 2: a revive that meets only a claimed job becomes the queued job; " +
+				"if the claimed one then fails, its backoff wins",
 			Check: reviveClaimed,
 		},
 		{Name: "revive takes selected payloads", Rule: ruleParts, Check: reviveParts},

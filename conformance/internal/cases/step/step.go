@@ -23,8 +23,9 @@ func stepCases() []env.Case {
 			Check: expediteMakesDue,
 		},
 		{
-			Name:  "bury moves jobs whole and keeps their error",
-			Rule:  "Bury moves queued jobs with all their payloads to the morgue; they keep their error, or get core.BuriedByHand if it is empty",
+			Name: "bury moves jobs whole and keeps their error",
+			Rule: "Bury moves queued jobs with all their payloads to the morgue; " +
+				"they keep their error, or get core.BuriedByHand if it is empty",
 			Check: buryMoves,
 		},
 		{Name: "bury merges into the morgue", Rule: env.RuleMorgue, Check: buryMerges},

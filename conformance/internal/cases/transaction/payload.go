@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const rulePayload = "SettlePayload: the payload is done, and the job stays claimed with its others and the receipt NextPart"
+const rulePayload = "SettlePayload: the payload is done, " +
+	"and the job stays claimed with its others and the receipt NextPart"
 
 // payloadCases are about payloads that are settled one by one, without the rest of their job.
 func payloadCases() []env.Case {

@@ -205,8 +205,9 @@ func transactionCases() []env.Case {
 		},
 		{Name: "merges by the queue's rule", Rule: env.RuleMerge, Check: transactionMerges},
 		{
-			Name:  "locks a job that it settles",
-			Rule:  "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing",
+			Name: "locks a job that it settles",
+			Rule: "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, " +
+				"and changes nothing",
 			Check: transactionLocks,
 		},
 		{

@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	ruleNotBegun = "Turn: a job to begin whose (ID, Receipt) is not claimed after the settlements is reported as not begun"
-	ruleOver     = "ClaimView: LeaseOver reports whether the lease of the claim has expired, was released, or passed to another owner"
+	ruleNotBegun = "Turn: a job to begin whose (ID, Receipt) is not claimed after the settlements " +
+		"is reported as not begun"
+	ruleOver = "ClaimView: LeaseOver reports whether the lease of the claim has expired, " +
+		"was released, or passed to another owner"
 )
 
 // beginCases are about the evidence that a recovered job has run, and about the visible state of

@@ -184,7 +184,8 @@ func mixedForgetStepBack(e *env.Env) {
 	e.Same("how long the lease lasts", held.Remaining, env.TTL)
 }
 
-const ruleLease = "Consumer: owner and token decide who may call Turn, until the lease is released or another owner acquires the shard"
+const ruleLease = "Consumer: owner and token decide who may call Turn, " +
+	"until the lease is released or another owner acquires the shard"
 
 // usualCases are about the most frequent turns and pushes, which a store may handle in a shorter
 // way: a turn that settles done jobs and claims jobs with one payload, and a push of new ids that
@@ -233,7 +234,8 @@ func usualCases() []env.Case {
 	}
 }
 
-const ruleClaimedPush = "RULES 2: the push makes a new queued job for a claimed id, which can't be claimed while the first is"
+const ruleClaimedPush = "RULES 2: the push makes a new queued job for a claimed id, " +
+	"which can't be claimed while the first is"
 
 func usualReleased(e *env.Env) {
 	e.PushIDs("a", "b")

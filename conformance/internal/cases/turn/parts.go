@@ -9,10 +9,13 @@ import (
 )
 
 const (
-	rulePart        = "Turn: a part ends one payload of a claimed job as done and marks the job as begun; its receipt is then NextPart"
-	rulePartSkipped = "Turn: a part is skipped and reported if its (ID, Receipt) is not claimed, or if the claim has no such payload or no other one"
-	rulePartAgain   = "Turn: a part that was applied before is not applied again, and is not skipped"
-	rulePartState   = "RULES 4: once the first payload has ended by itself, the others have RetryCount -1 and at most one recovery"
+	rulePart = "Turn: a part ends one payload of a claimed job as done and marks the job as begun; " +
+		"its receipt is then NextPart"
+	rulePartSkipped = "Turn: a part is skipped and reported if its (ID, Receipt) is not claimed, " +
+		"or if the claim has no such payload or no other one"
+	rulePartAgain = "Turn: a part that was applied before is not applied again, and is not skipped"
+	rulePartState = "RULES 4: once the first payload has ended by itself, " +
+		"the others have RetryCount -1 and at most one recovery"
 )
 
 // partCases are about payloads that turns end one by one, while the job stays claimed.

@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleOrphans = "Acquire: jobs that an earlier lease left claimed stay claimed, with their receipts, and pass to the new lease, in order of id"
+const ruleOrphans = "Acquire: jobs that an earlier lease left claimed stay claimed, " +
+	"with their receipts, and pass to the new lease, in order of id"
 
 func orphanCases() []env.Case {
 	return []env.Case{
@@ -146,7 +147,8 @@ func orphansClaimedOnce(e *env.Env) {
 }
 
 const (
-	ruleAlone  = "RULES 4: a job with 2 Recoveries or more is claimed alone, and only if no other job of its shard is claimed; claiming stops in front of it"
+	ruleAlone = "RULES 4: a job with 2 Recoveries or more is claimed alone, " +
+		"and only if no other job of its shard is claimed; claiming stops in front of it"
 	ruleBeside = "RULES 4: a job with 1 Recovery runs like any other, in order of (PerformAt, id), beside others"
 )
 

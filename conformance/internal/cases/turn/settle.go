@@ -55,8 +55,9 @@ func settleCases() []env.Case {
 			Check: settleKeepsError,
 		},
 		{
-			Name:  "forgets the failures of a job that is done",
-			Rule:  "RULES 1: error: kept until the job succeeds; RULES 2: a push for an id that is not queued makes a fresh job",
+			Name: "forgets the failures of a job that is done",
+			Rule: "RULES 1: error: kept until the job succeeds; " +
+				"RULES 2: a push for an id that is not queued makes a fresh job",
 			Check: settleForgets,
 		},
 		{Name: "merges a returning job into the queued one", Rule: ruleReturn, Check: settleMerges},

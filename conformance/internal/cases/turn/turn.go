@@ -50,8 +50,9 @@ func turnCases() []env.Case {
 			Check: turnTakenOver,
 		},
 		{
-			Name:  "refuses a bad request",
-			Rule:  "TurnRequest.Validate: ErrInvalidRequest for a number below 1, a TTL below 1 ms, or too many settlements",
+			Name: "refuses a bad request",
+			Rule: "TurnRequest.Validate: ErrInvalidRequest for a number below 1, " +
+				"a TTL below 1 ms, or too many settlements",
 			Check: turnInvalid,
 		},
 		{
