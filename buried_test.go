@@ -230,15 +230,18 @@ func TestFailuresAreHeardOf(t *testing.T) {
 		{"snoozed", options{}, "x", func() error { return skein.Snooze(time.Hour) }, nil},
 		{"failed", options{}, "x", func() error { return errBoom },
 			[]string{
-				"WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=26 queue=q retry_in=3.6e+12 shard=q/0",
+				"WARN job failed attempt=1 count=1 error=boom group=boom " +
+					"id=a lib=skein of=26 queue=q retry_in=3.6e+12 shard=q/0",
 			}},
 		{"with a delay of its own", options{}, "x", func() error { return skein.RetryIn(time.Minute, errBoom) },
 			[]string{
-				"WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=26 queue=q retry_in=6e+10 shard=q/0",
+				"WARN job failed attempt=1 count=1 error=boom group=boom " +
+					"id=a lib=skein of=26 queue=q retry_in=6e+10 shard=q/0",
 			}},
 		{"panicked", options{}, "x", func() error { panic("ouch") },
 			[]string{
-				"ERROR handler panicked attempt=1 count=1 error=panic: ouch id=a lib=skein of=26 place=buried_test.go queue=q retry_in=3.6e+12 shard=q/0 stack=true",
+				"ERROR handler panicked attempt=1 count=1 error=panic: ouch " +
+					"id=a lib=skein of=26 place=buried_test.go queue=q retry_in=3.6e+12 shard=q/0 stack=true",
 			}},
 		{"exhausted", options{MaxRetries: skein.NoRetries}, "x", func() error { return errBoom },
 			[]string{
@@ -247,8 +250,10 @@ func TestFailuresAreHeardOf(t *testing.T) {
 			}},
 		{"panicked for the last time", options{MaxRetries: skein.NoRetries}, "x", func() error { panic("ouch") },
 			[]string{
-				"WARN job buried attempts=1 by=retries error=panic: ouch, with its stack id=a lib=skein payloads=1 queue=q shard=q/0",
-				"ERROR handler panicked attempt=1 count=1 error=panic: ouch id=a lib=skein of=1 place=buried_test.go queue=q shard=q/0 stack=true",
+				"WARN job buried attempts=1 by=retries error=panic: ouch, with its stack " +
+					"id=a lib=skein payloads=1 queue=q shard=q/0",
+				"ERROR handler panicked attempt=1 count=1 error=panic: ouch " +
+					"id=a lib=skein of=1 place=buried_test.go queue=q shard=q/0 stack=true",
 			}},
 		{"exhausted, of a queue that holds", options{MaxRetries: skein.NoRetries, Exhausted: skein.Hold}, "x",
 			func() error { return errBoom },
@@ -264,7 +269,8 @@ func TestFailuresAreHeardOf(t *testing.T) {
 			}, "bad", func() error { return nil },
 			[]string{
 				"WARN job held attempts=1 by=codec error=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
-				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad " +
+					"group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
 			}},
 		{"buried, of a queue that holds", options{Exhausted: skein.Hold}, "x",
 			func() error { return skein.Bury(errBoom) },
@@ -273,18 +279,23 @@ func TestFailuresAreHeardOf(t *testing.T) {
 			[]string{"WARN job buried attempts=1 by=handler error=boom id=a lib=skein payloads=1 queue=q shard=q/0"}},
 		{"undecodable", options{}, "bad", func() error { return nil },
 			[]string{
-				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
-				"WARN job buried attempts=1 by=codec error=decode payload: it is bad id=a lib=skein payloads=1 queue=q shard=q/0",
+				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad " +
+					"group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+				"WARN job buried attempts=1 by=codec error=decode payload: it is bad " +
+					"id=a lib=skein payloads=1 queue=q shard=q/0",
 			}},
 		{"undecodable, to be retried", options{Undecodable: skein.RetryUndecodable}, "bad", func() error { return nil },
 			[]string{
-				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad " +
+					"group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
 			}},
 		{"undecodable after the retries", options{Undecodable: skein.RetryUndecodable, MaxRetries: skein.NoRetries},
 			"bad", func() error { return nil },
 			[]string{
-				"WARN job buried attempts=1 by=codec error=decode payload: it is bad id=a lib=skein payloads=1 queue=q shard=q/0",
-				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+				"WARN job buried attempts=1 by=codec error=decode payload: it is bad " +
+					"id=a lib=skein payloads=1 queue=q shard=q/0",
+				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad " +
+					"group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
 			}},
 	}
 

@@ -122,7 +122,8 @@ func TestFailuresAreSummedUp(t *testing.T) {
 
 		failed := log.of(slog.LevelWarn, "job failed")
 		if len(failed) < 4 || len(failed) > 8 {
-			t.Errorf("%d lines of %d failures in 150 s, want 8 at most: two groups, at once, after each minute and at the end",
+			t.Errorf("%d lines of %d failures in 150 s, want 8 at most: "+
+				"two groups, at once, after each minute and at the end",
 				len(failed), runs)
 		}
 		if got := total(failed); got != runs {
