@@ -402,6 +402,7 @@ func acquireInvalid(e *env.Env) {
 	} {
 		r := e.AcquireRequest(e.Shard, "n1")
 		change(&r)
+
 		e.Unchanged("a refused Acquire", func() {
 			_, err := e.Store.Acquire(e.Ctx, r)
 			e.Refused("Acquire of a bad request", err, ports.ErrInvalidRequest)
