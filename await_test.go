@@ -62,7 +62,10 @@ func TestAwaitRunsAtTheNextPush(t *testing.T) {
 		if runs < children || runs > children+2 {
 			t.Errorf("%d runs for %d pushes", runs, children+1)
 		}
-		if warned := log.of(slog.LevelWarn, "a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()"); len(warned) > 0 {
+		if warned := log.of(
+			slog.LevelWarn,
+			"a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()",
+		); len(warned) > 0 {
 			t.Errorf("a queue with Earliest was warned: %v", warned)
 		}
 	})
@@ -86,7 +89,8 @@ func TestAwaitWarnsWithoutEarliest(t *testing.T) {
 		time.Sleep(35 * time.Second)
 		stop()
 
-		warned := log.of(slog.LevelWarn, "a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()")
+		warned := log.of(slog.LevelWarn,
+			"a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()")
 		if runs != 4 || len(warned) != 1 {
 			t.Errorf("%d runs and %d warnings, want 4 and 1", runs, len(warned))
 		}
@@ -136,10 +140,12 @@ func TestAnUrgentPushEndsAWait(t *testing.T) {
 		store := memory.New(memory.Options{})
 		q := skein.NewQueue("q", skein.QueueOptions[string]{})
 		push(t, store, q, "a", "x")
-		runDue(t, store, skein.ServerOptions{}, q.Handler(func(context.Context, string, []string) error { return skein.Await(time.Hour) }))
+		runDue(t, store, skein.ServerOptions{},
+			q.Handler(func(context.Context, string, []string) error { return skein.Await(time.Hour) }))
 		push(t, store, q, "a", "y")
 		equal(t, "after another push", stateOf(t, store, "q", "a"), `queued ["x" "y"], retry -1, in 1h0m0s, error ""`)
 		push(t, store, q, "a", "z", skein.Urgent(time.Minute))
-		equal(t, "after an urgent push", stateOf(t, store, "q", "a"), `queued ["x" "y" "z"], retry -1, in -1m0s, error ""`)
+		equal(t, "after an urgent push",
+			stateOf(t, store, "q", "a"), `queued ["x" "y" "z"], retry -1, in -1m0s, error ""`)
 	})
 }

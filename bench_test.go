@@ -138,9 +138,11 @@ func (s *endless) Acquire(_ context.Context, r ports.AcquireRequest) (ports.Acqu
 
 func (s *endless) Turn(_ context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	return ports.TurnReply{
-		Last: r.Number, Now: s.now, Remaining: r.TTL,
-		Claims: s.claims[r.Lease.Shard.Index][:r.Want],
-		Head:   core.Head{Due: s.now, OK: true},
+		Last:      r.Number,
+		Now:       s.now,
+		Remaining: r.TTL,
+		Claims:    s.claims[r.Lease.Shard.Index][:r.Want],
+		Head:      core.Head{Due: s.now, OK: true},
 	}, nil
 }
 

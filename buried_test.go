@@ -60,7 +60,8 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 			}
 			return nil
 		}, []string{"q a retries [<1>]: boom"}},
-		{"a job is buried", options{}, []string{"1", "2"}, func(*skein.Job[string]) error { return skein.Bury(errBoom) },
+		{"a job is buried", options{}, []string{"1", "2"},
+			func(*skein.Job[string]) error { return skein.Bury(errBoom) },
 			[]string{"q a handler [<1> <2>]: boom"}},
 		{"payloads are buried", options{}, []string{"1", "2", "3"}, func(j *skein.Job[string]) error {
 			j.Payloads[0].Bury(errBoom)
@@ -76,7 +77,8 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 		{"the codec refuses one, and the handler fails", options{MaxRetries: skein.NoRetries}, []string{"bad", "2"},
 			func(*skein.Job[string]) error { return errBoom },
 			[]string{"q a codec [<bad>]: decode payload: it is bad", "q a retries [<2>]: boom"}},
-		{"the codec refuses one for all retries", options{MaxRetries: 1, Backoff: now, Undecodable: skein.RetryUndecodable},
+		{"the codec refuses one for all retries",
+			options{MaxRetries: 1, Backoff: now, Undecodable: skein.RetryUndecodable},
 			[]string{"1", "bad", "3"}, func(*skein.Job[string]) error { return nil },
 			[]string{"q a codec [<bad>]: decode payload: it is bad"}},
 		{"nothing", options{}, []string{"1"}, func(*skein.Job[string]) error { return errBoom }, nil},
@@ -227,29 +229,74 @@ func TestFailuresAreHeardOf(t *testing.T) {
 		{"done", options{}, "x", func() error { return nil }, nil},
 		{"snoozed", options{}, "x", func() error { return skein.Snooze(time.Hour) }, nil},
 		{"failed", options{}, "x", func() error { return errBoom },
-			[]string{"WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=26 queue=q retry_in=3.6e+12 shard=q/0"}},
+			[]string{
+				"WARN job failed attempt=1 count=1 error=boom group=boom " +
+					"id=a lib=skein of=26 queue=q retry_in=3.6e+12 shard=q/0",
+			}},
 		{"with a delay of its own", options{}, "x", func() error { return skein.RetryIn(time.Minute, errBoom) },
-			[]string{"WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=26 queue=q retry_in=6e+10 shard=q/0"}},
+			[]string{
+				"WARN job failed attempt=1 count=1 error=boom group=boom " +
+					"id=a lib=skein of=26 queue=q retry_in=6e+10 shard=q/0",
+			}},
 		{"panicked", options{}, "x", func() error { panic("ouch") },
-			[]string{"ERROR handler panicked attempt=1 count=1 error=panic: ouch id=a lib=skein of=26 place=buried_test.go queue=q retry_in=3.6e+12 shard=q/0 stack=true"}},
+			[]string{
+				"ERROR handler panicked attempt=1 count=1 error=panic: ouch " +
+					"id=a lib=skein of=26 place=buried_test.go queue=q retry_in=3.6e+12 shard=q/0 stack=true",
+			}},
 		{"exhausted", options{MaxRetries: skein.NoRetries}, "x", func() error { return errBoom },
-			[]string{"WARN job buried attempts=1 by=retries error=boom id=a lib=skein payloads=1 queue=q shard=q/0", "WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=1 queue=q shard=q/0"}},
+			[]string{
+				"WARN job buried attempts=1 by=retries error=boom id=a lib=skein payloads=1 queue=q shard=q/0",
+				"WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=1 queue=q shard=q/0",
+			}},
 		{"panicked for the last time", options{MaxRetries: skein.NoRetries}, "x", func() error { panic("ouch") },
-			[]string{"WARN job buried attempts=1 by=retries error=panic: ouch, with its stack id=a lib=skein payloads=1 queue=q shard=q/0", "ERROR handler panicked attempt=1 count=1 error=panic: ouch id=a lib=skein of=1 place=buried_test.go queue=q shard=q/0 stack=true"}},
-		{"exhausted, of a queue that holds", options{MaxRetries: skein.NoRetries, Exhausted: skein.Hold}, "x", func() error { return errBoom },
-			[]string{"WARN job held attempts=1 by=retries error=boom id=a lib=skein queue=q shard=q/0", "WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=1 queue=q shard=q/0"}},
-		{"undecodable after the retries, of a queue that holds", options{Undecodable: skein.RetryUndecodable, MaxRetries: skein.NoRetries, Exhausted: skein.Hold}, "bad", func() error { return nil },
-			[]string{"WARN job held attempts=1 by=codec error=decode payload: it is bad id=a lib=skein queue=q shard=q/0", "WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0"}},
-		{"buried, of a queue that holds", options{Exhausted: skein.Hold}, "x", func() error { return skein.Bury(errBoom) },
+			[]string{
+				"WARN job buried attempts=1 by=retries error=panic: ouch, with its stack " +
+					"id=a lib=skein payloads=1 queue=q shard=q/0",
+				"ERROR handler panicked attempt=1 count=1 error=panic: ouch " +
+					"id=a lib=skein of=1 place=buried_test.go queue=q shard=q/0 stack=true",
+			}},
+		{"exhausted, of a queue that holds", options{MaxRetries: skein.NoRetries, Exhausted: skein.Hold}, "x",
+			func() error { return errBoom },
+			[]string{
+				"WARN job held attempts=1 by=retries error=boom id=a lib=skein queue=q shard=q/0",
+				"WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=1 queue=q shard=q/0",
+			}},
+		{"undecodable after the retries, of a queue that holds",
+			options{
+				Undecodable: skein.RetryUndecodable,
+				MaxRetries:  skein.NoRetries,
+				Exhausted:   skein.Hold,
+			}, "bad", func() error { return nil },
+			[]string{
+				"WARN job held attempts=1 by=codec error=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad " +
+					"group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+			}},
+		{"buried, of a queue that holds", options{Exhausted: skein.Hold}, "x",
+			func() error { return skein.Bury(errBoom) },
 			[]string{"WARN job buried attempts=1 by=handler error=boom id=a lib=skein payloads=1 queue=q shard=q/0"}},
 		{"buried", options{}, "x", func() error { return skein.Bury(errBoom) },
 			[]string{"WARN job buried attempts=1 by=handler error=boom id=a lib=skein payloads=1 queue=q shard=q/0"}},
 		{"undecodable", options{}, "bad", func() error { return nil },
-			[]string{"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0", "WARN job buried attempts=1 by=codec error=decode payload: it is bad id=a lib=skein payloads=1 queue=q shard=q/0"}},
+			[]string{
+				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad " +
+					"group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+				"WARN job buried attempts=1 by=codec error=decode payload: it is bad " +
+					"id=a lib=skein payloads=1 queue=q shard=q/0",
+			}},
 		{"undecodable, to be retried", options{Undecodable: skein.RetryUndecodable}, "bad", func() error { return nil },
-			[]string{"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0"}},
-		{"undecodable after the retries", options{Undecodable: skein.RetryUndecodable, MaxRetries: skein.NoRetries}, "bad", func() error { return nil },
-			[]string{"WARN job buried attempts=1 by=codec error=decode payload: it is bad id=a lib=skein payloads=1 queue=q shard=q/0", "WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0"}},
+			[]string{
+				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad " +
+					"group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+			}},
+		{"undecodable after the retries", options{Undecodable: skein.RetryUndecodable, MaxRetries: skein.NoRetries},
+			"bad", func() error { return nil },
+			[]string{
+				"WARN job buried attempts=1 by=codec error=decode payload: it is bad " +
+					"id=a lib=skein payloads=1 queue=q shard=q/0",
+				"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad " +
+					"group=decode payload: it is bad id=a lib=skein queue=q shard=q/0",
+			}},
 	}
 
 	for _, c := range cases {
@@ -336,9 +383,10 @@ func TestAFailureInATransactionIsHeardOfOnce(t *testing.T) {
 			store := memory.New(memory.Options{})
 			q := skein.NewQueue("q", skein.QueueOptions[string]{})
 			push(t, store, q, "a", "x")
-			log := logged(t, store, skein.ServerOptions{}, q.JobHandler(func(ctx context.Context, j *skein.Job[string]) error {
-				return c.handle(ctx, store, j)
-			}))
+			log := logged(t, store, skein.ServerOptions{},
+				q.JobHandler(func(ctx context.Context, j *skein.Job[string]) error {
+					return c.handle(ctx, store, j)
+				}))
 			equal(t, "failures in the log", strings.Count(log, "job failed"), c.want)
 		})
 	}

@@ -39,11 +39,26 @@ func TestPushOptions(t *testing.T) {
 	}{
 		{"a score", []skein.PushOption{skein.Score(7)}, core.Payload{Score: 7}, 0},
 		{"minus zero is zero", []skein.PushOption{skein.Score(math.Copysign(0, -1))}, core.Payload{}, 0},
-		{"meta", []skein.PushOption{skein.Score(1), skein.Meta([]byte("trace"))}, core.Payload{Score: 1, Meta: []byte("trace")}, 0},
-		{"at a time", []skein.PushOption{skein.Score(1), skein.At(now.Add(time.Hour))}, core.Payload{Score: 1}, time.Hour},
+		{
+			"meta",
+			[]skein.PushOption{skein.Score(1), skein.Meta([]byte("trace"))},
+			core.Payload{Score: 1, Meta: []byte("trace")},
+			0,
+		},
+		{
+			"at a time",
+			[]skein.PushOption{skein.Score(1), skein.At(now.Add(time.Hour))},
+			core.Payload{Score: 1},
+			time.Hour,
+		},
 		{"at no time is now", []skein.PushOption{skein.Score(1), skein.At(time.Time{})}, core.Payload{Score: 1}, 0},
 		{"in a while", []skein.PushOption{skein.Score(1), skein.In(time.Minute)}, core.Payload{Score: 1}, time.Minute},
-		{"the last wins", []skein.PushOption{skein.Score(1), skein.Score(2), skein.In(1), skein.At(now)}, core.Payload{Score: 2}, 0},
+		{
+			"the last wins",
+			[]skein.PushOption{skein.Score(1), skein.Score(2), skein.In(1), skein.At(now)},
+			core.Payload{Score: 2},
+			0,
+		},
 	}
 
 	for _, c := range cases {
@@ -71,12 +86,36 @@ func TestBadInputIsRefusedAndNothingOfItIsStored(t *testing.T) {
 		{"a control character", skein.Entry[string]{ID: "a\n"}, skein.ErrInvalidID},
 		{"not UTF-8", skein.Entry[string]{ID: "\xff"}, skein.ErrInvalidID},
 		{"a long id", skein.Entry[string]{ID: strings.Repeat("a", 513)}, skein.ErrInvalidID},
-		{"not a number", skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.Score(math.NaN())}}, skein.ErrInvalidScore},
-		{"infinity", skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.Score(math.Inf(1))}}, skein.ErrInvalidScore},
-		{"before the epoch", skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.At(time.Unix(-1, 0))}}, skein.ErrInvalidTime},
-		{"far away", skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.At(time.Unix(1<<34, 0))}}, skein.ErrInvalidTime},
-		{"long meta", skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.Meta(make([]byte, 257))}}, skein.ErrInvalidPayload},
-		{"a large payload", skein.Entry[string]{ID: "a", Payload: strings.Repeat("a", 512<<10)}, skein.ErrInvalidPayload},
+		{
+			"not a number",
+			skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.Score(math.NaN())}},
+			skein.ErrInvalidScore,
+		},
+		{
+			"infinity",
+			skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.Score(math.Inf(1))}},
+			skein.ErrInvalidScore,
+		},
+		{
+			"before the epoch",
+			skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.At(time.Unix(-1, 0))}},
+			skein.ErrInvalidTime,
+		},
+		{
+			"far away",
+			skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.At(time.Unix(1<<34, 0))}},
+			skein.ErrInvalidTime,
+		},
+		{
+			"long meta",
+			skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.Meta(make([]byte, 257))}},
+			skein.ErrInvalidPayload,
+		},
+		{
+			"a large payload",
+			skein.Entry[string]{ID: "a", Payload: strings.Repeat("a", 512<<10)},
+			skein.ErrInvalidPayload,
+		},
 	}
 
 	for _, c := range cases {
@@ -321,7 +360,9 @@ func TestViaPushesThroughTheOtherProducer(t *testing.T) {
 		t.Fatal(err)
 	}
 	queued(t, other, "plain", "a")
-	if _, err := store.Find(t.Context(), ports.FindRequest{Queue: "plain", ID: "a", Payloads: 1000}); !errors.Is(err, ports.ErrUnknownQueue) {
+	if _, err := store.Find(
+		t.Context(), ports.FindRequest{Queue: "plain", ID: "a", Payloads: 1000},
+	); !errors.Is(err, ports.ErrUnknownQueue) {
 		t.Errorf("Find in the client's own store = %v, want ErrUnknownQueue", err)
 	}
 	equal(t, "middleware calls", calls, 1)

@@ -144,7 +144,8 @@ func TestAJobRunsOnceAfterItsParts(t *testing.T) {
 		t.Run(fmt.Sprintf("%04b", runs), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New(memory.Options{})
-				client, inspector := skein.NewClient(store, skein.ClientOptions{}), inspect.New(store, inspect.Options{})
+				client, inspector := skein.NewClient(store, skein.ClientOptions{}),
+					inspect.New(store, inspect.Options{})
 				parts := skein.NewQueue("parts", skein.QueueOptions[string]{})
 				invoices := skein.NewQueue("invoices", skein.QueueOptions[string]{PushRule: skein.Earliest()})
 

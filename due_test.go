@@ -21,7 +21,12 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 
 		shard := core.Shard{Queue: "q"}
 		reply, err := store.Acquire(t.Context(), ports.AcquireRequest{
-			Shard: shard, Shards: 1, Generation: 1, Owner: "lost", Attempt: 1, TTL: time.Second,
+			Shard:      shard,
+			Shards:     1,
+			Generation: 1,
+			Owner:      "lost",
+			Attempt:    1,
+			TTL:        time.Second,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -39,11 +44,12 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 
 		time.Sleep(2 * time.Second)
 		begun := false
-		jobs, err := skein.NewServer(store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, id string, _ []string) error {
-			found, err := store.Find(ctx, ports.FindRequest{Queue: "q", ID: id, Payloads: 1000})
-			begun = err == nil && found.Claim != nil && found.Claim.Begun
-			return err
-		})).RunDue(t.Context())
+		jobs, err := skein.NewServer(store, skein.ServerOptions{},
+			q.Handler(func(ctx context.Context, id string, _ []string) error {
+				found, err := store.Find(ctx, ports.FindRequest{Queue: "q", ID: id, Payloads: 1000})
+				begun = err == nil && found.Claim != nil && found.Claim.Begun
+				return err
+			})).RunDue(t.Context())
 
 		if err != nil || jobs != 1 || !begun {
 			t.Errorf("RunDue = %d, %v, and the job had begun: %t; want 1 and true", jobs, err, begun)
@@ -64,18 +70,19 @@ func TestRunDueRunsManyJobsAndClaimsFewAhead(t *testing.T) {
 		}
 
 		started := 0
-		jobs, err := skein.NewServer(store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, _ string, _ []string) error {
-			if started++; started < pushed/4 {
-				time.Sleep(time.Millisecond)
-			} else {
-				time.Sleep(100 * time.Millisecond)
-			}
-			stats, err := store.Stats(ctx, ports.StatsRequest{Queues: []string{"q"}})
-			if err == nil && stats[0].Claimed > most+1 { // the one that ran before may not be settled
-				t.Errorf("%d jobs are claimed, want at most %d", stats[0].Claimed, most+1)
-			}
-			return err
-		})).RunDue(t.Context())
+		jobs, err := skein.NewServer(store, skein.ServerOptions{},
+			q.Handler(func(ctx context.Context, _ string, _ []string) error {
+				if started++; started < pushed/4 {
+					time.Sleep(time.Millisecond)
+				} else {
+					time.Sleep(100 * time.Millisecond)
+				}
+				stats, err := store.Stats(ctx, ports.StatsRequest{Queues: []string{"q"}})
+				if err == nil && stats[0].Claimed > most+1 { // the one that ran before may not be settled
+					t.Errorf("%d jobs are claimed, want at most %d", stats[0].Claimed, most+1)
+				}
+				return err
+			})).RunDue(t.Context())
 
 		if err != nil || jobs != pushed {
 			t.Errorf("RunDue = %d, %v; want %d", jobs, err, pushed)

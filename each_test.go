@@ -19,9 +19,16 @@ type script func(execution, payload int) error
 
 // eachRun runs a script on payloads 1 to 4 of one job, once for each execution, and returns the
 // calls.
-func eachRun(t *testing.T, store *memory.Store, options skein.QueueOptions[int], executions int, f script) (calls []string) {
+func eachRun(
+	t *testing.T,
+	store *memory.Store,
+	options skein.QueueOptions[int],
+	executions int,
+	f script,
+) (calls []string) {
 	t.Helper()
-	return eachRunIn(t, store, options, executions, func(_ context.Context, execution, payload int) error { return f(execution, payload) })
+	return eachRunIn(t, store, options, executions,
+		func(_ context.Context, execution, payload int) error { return f(execution, payload) })
 }
 
 // eachRunIn is eachRun for a function that needs its context.
@@ -82,7 +89,8 @@ func TestEachMarksItsPayloadsAsItGoes(t *testing.T) {
 			"a1/0 a2/0 a3/0", `queued [3 4], retry 0, in 1h0m0s, error "boom"`, 0, 1},
 		{"a retry begins with the payload that failed", skein.QueueOptions[int]{}, 2, on(errBoom),
 			"a1/0 a2/0 a3/0 a3/1 a4/1", "", 1, 1},
-		{"the morgue takes the payload that failed", skein.QueueOptions[int]{MaxRetries: skein.NoRetries}, 1, on(errBoom),
+		{"the morgue takes the payload that failed", skein.QueueOptions[int]{MaxRetries: skein.NoRetries}, 1,
+			on(errBoom),
 			"a1/0 a2/0 a3/0 a4/1", `dead [3], error "boom"`, 1, 1},
 		{"and after retries too", skein.QueueOptions[int]{MaxRetries: 1}, 2,
 			func(_, payload int) error {
@@ -215,9 +223,14 @@ func TestEachStartsNoPayloadOfAJobThatIsToEnd(t *testing.T) {
 		want string
 	}{
 		{"the server stops", func(_ *testing.T, _ *memory.Store, stop func()) { stop() }, "queued [3 4], retry -1,"},
-		{"the job is cancelled and put back", func(t *testing.T, store *memory.Store, _ func()) { cancelJob(t, store, false) },
+		{"the job is cancelled and put back",
+			func(t *testing.T, store *memory.Store, _ func()) { cancelJob(t, store, false) },
 			"queued [3 4], retry -1,"},
-		{"the job is cancelled and dropped", func(t *testing.T, store *memory.Store, _ func()) { cancelJob(t, store, true) }, ""},
+		{
+			"the job is cancelled and dropped",
+			func(t *testing.T, store *memory.Store, _ func()) { cancelJob(t, store, true) },
+			"",
+		},
 	}
 
 	for _, c := range cases {
@@ -269,7 +282,9 @@ func cancelJob(t *testing.T, store *memory.Store, drop bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Cancel(t.Context(), ports.CancelRequest{Shard: found.Shard, IDs: []string{"a"}, Drop: drop}); err != nil {
+	if _, err := store.Cancel(
+		t.Context(), ports.CancelRequest{Shard: found.Shard, IDs: []string{"a"}, Drop: drop},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Pause(t.Context(), "q"); err != nil {
@@ -282,19 +297,20 @@ func TestSettleInSettlesThePayloadOfEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		var during []string
-		calls := eachRunIn(t, store, skein.QueueOptions[int]{MaxRetries: 1}, 2, func(ctx context.Context, execution, payload int) error {
-			if err := skein.SettleIn(ctx, store); err != nil && payload != 3 {
-				return err
-			}
-			found, err := store.Find(ctx, ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
-			if err == nil && found.Claim != nil {
-				during = append(during, fmt.Sprint(len(found.Claim.Payloads)))
-			}
-			if execution == 0 && payload == 2 {
-				return errBoom
-			}
-			return nil
-		})
+		calls := eachRunIn(t, store, skein.QueueOptions[int]{MaxRetries: 1}, 2,
+			func(ctx context.Context, execution, payload int) error {
+				if err := skein.SettleIn(ctx, store); err != nil && payload != 3 {
+					return err
+				}
+				found, err := store.Find(ctx, ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
+				if err == nil && found.Claim != nil {
+					during = append(during, fmt.Sprint(len(found.Claim.Payloads)))
+				}
+				if execution == 0 && payload == 2 {
+					return errBoom
+				}
+				return nil
+			})
 
 		equal(t, "calls", strings.Join(calls, " "), "a1/0 a2/0 a3/1 a4/1")
 		equal(t, "payloads that stayed claimed", strings.Join(during, " "), "3 2 1")
@@ -323,7 +339,9 @@ func TestMiddlewareSettlesTheJobOfEach(t *testing.T) {
 
 // A payload of a JobHandler or a BatchHandler can be settled by itself too.
 func TestAPayloadSettlesItself(t *testing.T) {
-	for name, make := range map[string]func(*skein.Queue[int], func(context.Context, *skein.Job[int]) error) skein.Handler{
+	for name, make := range map[string]func(
+		*skein.Queue[int], func(context.Context, *skein.Job[int]) error,
+	) skein.Handler{
 		"JobHandler": func(q *skein.Queue[int], f func(context.Context, *skein.Job[int]) error) skein.Handler {
 			return q.JobHandler(f)
 		},

@@ -49,28 +49,83 @@ func TestDeadLettersHaveTheGroupOfTheirError(t *testing.T) {
 		want    string
 	}{
 		{name: "a text", err: errors.New("order 17 is gone"), want: "order # is gone"},
-		{name: "a type", err: fmt.Errorf("load %q: %w", "x", noOrder{17}), want: "skein_test.noOrder: load #: no order #"},
+		{
+			name: "a type",
+			err:  fmt.Errorf("load %q: %w", "x", noOrder{17}),
+			want: "skein_test.noOrder: load #: no order #",
+		},
 		{name: "an outcome", err: skein.Bury(noOrder{17}), want: "skein_test.noOrder: no order #"},
-		{name: "a wrapped outcome", err: fmt.Errorf("late: %w", skein.RetryIn(0, noOrder{1})), want: "skein_test.noOrder: late: retry in #s: no order #"},
+		{
+			name: "a wrapped outcome",
+			err:  fmt.Errorf("late: %w", skein.RetryIn(0, noOrder{1})),
+			want: "skein_test.noOrder: late: retry in #s: no order #",
+		},
 		{name: "several errors", err: errors.Join(noOrder{1}, errBoom), want: "skein_test.noOrder: no order #"},
-		{name: "a system call", err: &fs.PathError{Op: "open", Path: "/a/17", Err: os.ErrNotExist}, want: "open #: file does not exist"},
+		{
+			name: "a system call",
+			err:  &fs.PathError{Op: "open", Path: "/a/17", Err: os.ErrNotExist},
+			want: "open #: file does not exist",
+		},
 		{name: "a nil pointer", err: (*selfish)(nil), want: "panic in skein_test.(*selfish).As"},
-		{name: "a text that panics", err: mute{}, want: "skein_test.mute: skein_test.mute, whose text can't be made: pani"},
+		{
+			name: "a text that panics",
+			err:  mute{},
+			want: "skein_test.mute: skein_test.mute, whose text can't be made: pani",
+		},
 		{name: "an Unwrap that panics", err: bottomless{}, want: "panic in skein_test.bottomless.Unwrap"},
-		{name: "a wrapped error of a join of a join", err: fmt.Errorf("a: %w", errors.Join(nil, errors.Join(fmt.Errorf("b: %w", noOrder{1}), errBoom))), want: "skein_test.noOrder: a: b: no order #"},
+		{
+			name: "a wrapped error of a join of a join",
+			err:  fmt.Errorf("a: %w", errors.Join(nil, errors.Join(fmt.Errorf("b: %w", noOrder{1}), errBoom))),
+			want: "skein_test.noOrder: a: b: no order #",
+		},
 		{name: "a join of nothing", err: hollow{}, want: "skein_test.hollow: hollow"},
 		{name: "a megabyte", err: errors.New(strings.Repeat("x1 ", 1<<20/3)), want: strings.Repeat("x# ", 22)[:64]},
 		{name: "a megabyte that is quoted", err: fmt.Errorf("decode %q", strings.Repeat("x", 1<<20)), want: "decode #"},
 		{name: "no UTF-8", err: errors.New("caf\xff\xfe \x00 late\n\nstack"), want: "caf late"},
 		{name: "no text", err: skein.Bury(nil), want: "no reason given"},
 		{name: "a panic", want: "panic in skein_test.panicsHere"},
-		{name: "FormatError", options: skein.ServerOptions{FormatError: func(error) string { return "secret" }}, err: noOrder{1}, want: "skein_test.noOrder: secret"},
-		{name: "ErrorCodec", options: skein.ServerOptions{ErrorCodec: encrypted}, err: noOrder{1}, want: "skein_test.noOrder"},
-		{name: "ErrorCodec and a plain error", options: skein.ServerOptions{ErrorCodec: encrypted}, err: errBoom, want: core.OtherGroup},
-		{name: "a hook", options: skein.ServerOptions{ErrorGroup: func(err error) string { return "orders\n" + err.Error() }}, err: noOrder{1}, want: "ordersno order 1"},
-		{name: "a long name", options: skein.ServerOptions{ErrorGroup: func(error) string { return strings.Repeat("é", 40) }}, err: errBoom, want: strings.Repeat("é", 32)},
-		{name: "a hook that leaves it", options: skein.ServerOptions{ErrorGroup: func(error) string { return "" }}, err: noOrder{1}, want: "skein_test.noOrder: no order #"},
-		{name: "a hook that panics", options: skein.ServerOptions{ErrorGroup: func(error) string { panic("boom") }}, err: noOrder{1}, want: "skein_test.noOrder: no order #"},
+		{
+			name:    "FormatError",
+			options: skein.ServerOptions{FormatError: func(error) string { return "secret" }},
+			err:     noOrder{1},
+			want:    "skein_test.noOrder: secret",
+		},
+		{
+			name:    "ErrorCodec",
+			options: skein.ServerOptions{ErrorCodec: encrypted},
+			err:     noOrder{1},
+			want:    "skein_test.noOrder",
+		},
+		{
+			name:    "ErrorCodec and a plain error",
+			options: skein.ServerOptions{ErrorCodec: encrypted},
+			err:     errBoom,
+			want:    core.OtherGroup,
+		},
+		{
+			name:    "a hook",
+			options: skein.ServerOptions{ErrorGroup: func(err error) string { return "orders\n" + err.Error() }},
+			err:     noOrder{1},
+			want:    "ordersno order 1",
+		},
+		{
+			name:    "a long name",
+			options: skein.ServerOptions{ErrorGroup: func(error) string { return strings.Repeat("é", 40) }},
+			err:     errBoom,
+			want:    strings.Repeat("é", 32),
+		},
+		{
+			name:    "a hook that leaves it",
+			options: skein.ServerOptions{ErrorGroup: func(error) string { return "" }},
+			err:     noOrder{1},
+			want:    "skein_test.noOrder: no order #",
+		},
+		{
+			name:    "a hook that panics",
+			options: skein.ServerOptions{ErrorGroup: func(error) string { panic("boom") }},
+			err:     noOrder{1},
+			want:    "skein_test.noOrder: no order #",
+		},
 	}
 
 	for _, c := range cases {
@@ -123,5 +178,8 @@ func TestAPayloadHasTheGroupOfItsOwnError(t *testing.T) {
 		}
 		got[id] = found.DeadLetter.Group
 	}
-	equal(t, "groups", got, map[string]string{"a": "skein_test.noOrder: no order #", "b": "*json.UnmarshalTypeError: decode payload: json: cannot unmarshal"})
+	equal(t, "groups", got, map[string]string{
+		"a": "skein_test.noOrder: no order #",
+		"b": "*json.UnmarshalTypeError: decode payload: json: cannot unmarshal",
+	})
 }

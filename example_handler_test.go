@@ -55,10 +55,14 @@ func ExampleQueue_Each() {
 		}
 		return nil
 	})
-	if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
+	if _, err := skein.NewServer(
+		store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler,
+	).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
-	for dead, err := range inspect.New(store, inspect.Options{}).Morgue(ctx, "orders", inspect.ListOptions{Payloads: 1}) {
+	for dead, err := range inspect.New(store, inspect.Options{}).Morgue(
+		ctx, "orders", inspect.ListOptions{Payloads: 1},
+	) {
 		fmt.Printf("in the morgue: %s, %s, %v\n", dead.Payloads[0].Data, dead.LastError, err)
 	}
 	// Output:

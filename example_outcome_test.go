@@ -62,7 +62,9 @@ func ExampleHold() {
 	})
 
 	run := func() {
-		if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
+		if _, err := skein.NewServer(
+			store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler,
+		).RunDue(ctx); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -111,7 +113,9 @@ func ExampleSettleIn_each() {
 		fmt.Println(account, entry)
 		return nil
 	})
-	if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
+	if _, err := skein.NewServer(
+		store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler,
+	).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

@@ -31,9 +31,11 @@ func Example_anotherShardCount() {
 	must(many.Push(ctx, client, "order-1", []byte("shipped"), skein.Score(3)))
 	must(inspector.Pause(ctx, "orders-64"))
 	must(inspector.Pause(ctx, "orders"))
-	_, err := inspector.Move(ctx, "orders", inspect.Target{Queue: "orders-64"}, inspect.AllJobs(nil, inspect.BulkOptions{}))
+	_, err := inspector.Move(ctx, "orders", inspect.Target{Queue: "orders-64"},
+		inspect.AllJobs(nil, inspect.BulkOptions{}))
 	must(err)
-	_, err = inspector.MoveMorgue(ctx, "orders", inspect.Target{Queue: "orders-64"}, inspect.AllDead(nil, inspect.BulkOptions{}))
+	_, err = inspector.MoveMorgue(ctx, "orders", inspect.Target{Queue: "orders-64"},
+		inspect.AllDead(nil, inspect.BulkOptions{}))
 	must(err)
 	must(inspector.Forget(ctx, "orders"))
 	must(inspector.Resume(ctx, "orders-64"))

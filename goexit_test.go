@@ -31,10 +31,14 @@ func TestWhatEndsItsGoroutineAroundAHandlerFailsItsJobAlone(t *testing.T) {
 		options skein.ServerOptions
 		err     error
 	}{
-		"Backoff":           {queue: skein.QueueOptions[int]{Backoff: backoff}},
-		"Jitter":            {options: skein.ServerOptions{Jitter: func() int { runtime.Goexit(); return 0 }}},
-		"FormatError":       {options: skein.ServerOptions{FormatError: func(error) string { runtime.Goexit(); return "" }}},
-		"ErrorGroup":        {options: skein.ServerOptions{ErrorGroup: func(error) string { runtime.Goexit(); return "" }}},
+		"Backoff": {queue: skein.QueueOptions[int]{Backoff: backoff}},
+		"Jitter":  {options: skein.ServerOptions{Jitter: func() int { runtime.Goexit(); return 0 }}},
+		"FormatError": {
+			options: skein.ServerOptions{FormatError: func(error) string { runtime.Goexit(); return "" }},
+		},
+		"ErrorGroup": {
+			options: skein.ServerOptions{ErrorGroup: func(error) string { runtime.Goexit(); return "" }},
+		},
 		"the error":         {err: quitter{}},
 		"ErrorCodec.Encode": {options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Encode: encode}}},
 		"ErrorCodec.Decode": {options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Decode: encode}}},
@@ -49,15 +53,16 @@ func TestWhatEndsItsGoroutineAroundAHandlerFailsItsJobAlone(t *testing.T) {
 				q := skein.NewQueue("q", c.queue)
 				push(t, store, q, "a", 1)
 				push(t, store, q, "b", 1)
-				server := skein.NewServer(store, c.options, q.Handler(func(_ context.Context, id string, _ []int) error {
-					if id == "b" {
-						return nil
-					}
-					if c.err != nil {
-						return c.err
-					}
-					return errBoom
-				}))
+				server := skein.NewServer(store, c.options,
+					q.Handler(func(_ context.Context, id string, _ []int) error {
+						if id == "b" {
+							return nil
+						}
+						if c.err != nil {
+							return c.err
+						}
+						return errBoom
+					}))
 
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)

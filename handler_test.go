@@ -29,7 +29,8 @@ func stateOf(t *testing.T, store *memory.Store, queue, id string) string {
 	var parts []string
 	if q := found.Queued; q != nil {
 		wait := q.PerformAt.Sub(core.InstantOf(time.Now()))
-		parts = append(parts, fmt.Sprintf("queued %s, retry %d, in %v, error %q", datas(q.Payloads), q.RetryCount, wait, q.Error))
+		parts = append(parts,
+			fmt.Sprintf("queued %s, retry %d, in %v, error %q", datas(q.Payloads), q.RetryCount, wait, q.Error))
 	}
 	if d := found.DeadLetter; d != nil {
 		parts = append(parts, fmt.Sprintf("dead %s, error %q", datas(d.Payloads), d.Error))
@@ -60,16 +61,40 @@ func TestAnOutcomeIsAnErrorValue(t *testing.T) {
 	}{
 		{"nil is done", nil, 5, "", 0},
 		{"an error is retried with backoff", errBoom, 5, `queued [1 2 3], retry 0, in 1m0s, error "boom"`, 1},
-		{"without retries the first payload is buried", errBoom, skein.NoRetries, `queued [2 3], retry -1, in 1h0m0s, error "boom"; dead [1], error "boom"`, 1},
+		{
+			"without retries the first payload is buried",
+			errBoom,
+			skein.NoRetries,
+			`queued [2 3], retry -1, in 1h0m0s, error "boom"; dead [1], error "boom"`,
+			1,
+		},
 		{"bury", skein.Bury(errBoom), 5, `dead [1 2 3], error "boom"`, 1},
 		{"bury, wrapped", wrap(skein.Bury(errBoom)), 5, `dead [1 2 3], error "indexing: bury: boom"`, 1},
 		{"bury without a reason", skein.Bury(nil), 5, `dead [1 2 3], error "no reason given"`, 1},
 		{"snooze", skein.Snooze(time.Hour), 5, `queued [1 2 3], retry -1, in 1h0m0s, error ""`, 0},
 		{"snooze, wrapped", wrap(skein.Snooze(time.Hour)), 5, `queued [1 2 3], retry -1, in 1h0m0s, error ""`, 0},
 		{"retry in", skein.RetryIn(time.Hour, errBoom), 5, `queued [1 2 3], retry 0, in 1h0m0s, error "boom"`, 1},
-		{"retry in counts as a retry", skein.RetryIn(time.Hour, errBoom), skein.NoRetries, `queued [2 3], retry -1, in 1h0m0s, error "boom"; dead [1], error "boom"`, 1},
-		{"bury comes before the others", errors.Join(skein.Snooze(1), skein.RetryIn(1, errBoom), skein.Bury(errBoom)), 5, `dead [1 2 3], error "snooze for 1ns\nretry in 1ns: boom\nbury: boom"`, 1},
-		{"retry in comes before snooze", errors.Join(skein.Snooze(1), skein.RetryIn(time.Second, errBoom)), 5, `queued [1 2 3], retry 0, in 1s, error "snooze for 1ns\nretry in 1s: boom"`, 1},
+		{
+			"retry in counts as a retry",
+			skein.RetryIn(time.Hour, errBoom),
+			skein.NoRetries,
+			`queued [2 3], retry -1, in 1h0m0s, error "boom"; dead [1], error "boom"`,
+			1,
+		},
+		{
+			"bury comes before the others",
+			errors.Join(skein.Snooze(1), skein.RetryIn(1, errBoom), skein.Bury(errBoom)),
+			5,
+			`dead [1 2 3], error "snooze for 1ns\nretry in 1ns: boom\nbury: boom"`,
+			1,
+		},
+		{
+			"retry in comes before snooze",
+			errors.Join(skein.Snooze(1), skein.RetryIn(time.Second, errBoom)),
+			5,
+			`queued [1 2 3], retry 0, in 1s, error "snooze for 1ns\nretry in 1s: boom"`,
+			1,
+		},
 	}
 
 	for _, c := range cases {
@@ -180,7 +205,11 @@ func TestAJobHandlerSeesItsJob(t *testing.T) {
 			equal(t, "scores", []float64{j.Payloads[0].Score, j.Payloads[1].Score}, []float64{10, 20})
 			equal(t, "meta", string(j.Payloads[0].Meta), "trace")
 			seen = append(seen, skein.Job[int]{
-				ID: j.ID, PerformAt: j.PerformAt, FirstPush: j.FirstPush, Retries: j.Retries, LastError: j.LastError,
+				ID:        j.ID,
+				PerformAt: j.PerformAt,
+				FirstPush: j.FirstPush,
+				Retries:   j.Retries,
+				LastError: j.LastError,
 			})
 			return errBoom
 		})

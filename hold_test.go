@@ -29,7 +29,12 @@ type held struct {
 func newHeld(t *testing.T, options skein.QueueOptions[int]) *held {
 	options.MaxRetries, options.Exhausted = 1, skein.Hold
 	options.Backoff = func(int) time.Duration { return time.Hour }
-	return &held{t: t, store: memory.New(memory.Options{}), queue: skein.NewQueue("ledger", options), broken: map[int]bool{}}
+	return &held{
+		t:      t,
+		store:  memory.New(memory.Options{}),
+		queue:  skein.NewQueue("ledger", options),
+		broken: map[int]bool{},
+	}
 }
 
 func (h *held) push(payloads ...int) {
@@ -73,13 +78,15 @@ func TestHoldSkipsNoPayload(t *testing.T) {
 		equal(t, "calls", h.calls, 3)
 
 		found, err := h.inspector().Find(t.Context(), "ledger", "account")
-		if err != nil || found.DeadLetter != nil || !found.Queued.Held || found.Queued.LastError != "payload 2 can't be booked" || found.Queued.PayloadCount != 3 {
+		if err != nil || found.DeadLetter != nil || !found.Queued.Held ||
+			found.Queued.LastError != "payload 2 can't be booked" || found.Queued.PayloadCount != 3 {
 			t.Fatalf("found %+v, %v; want a held job of three payloads", found, err)
 		}
 
 		release := func() {
 			t.Helper()
-			if r, err := h.inspector().Release(t.Context(), "ledger", inspect.JobIDs("account")); err != nil || r.Handled != 1 {
+			if r, err := h.inspector().Release(t.Context(), "ledger", inspect.JobIDs("account")); err != nil ||
+				r.Handled != 1 {
 				t.Fatalf("Release: %+v, %v", r, err)
 			}
 		}
@@ -106,12 +113,14 @@ func TestAHeldJobContinuesWithoutItsFirstPayload(t *testing.T) {
 		h.push(1, 2, 3, 4, 5)
 		h.run()
 		first := []inspect.FirstPayload{{ID: "account", Data: []byte("3")}}
-		if r, err := h.inspector().Bury(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil || r.Handled != 0 {
+		if r, err := h.inspector().Bury(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil ||
+			r.Handled != 0 {
 			t.Errorf("BuryFirst of a later payload: %+v, %v; want nothing", r, err)
 		}
 
 		first[0].Data = []byte("2")
-		if r, err := h.inspector().Bury(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil || r.Handled != 1 {
+		if r, err := h.inspector().Bury(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil ||
+			r.Handled != 1 {
 			t.Errorf("BuryFirst: %+v, %v", r, err)
 		}
 		h.run()
@@ -120,7 +129,8 @@ func TestAHeldJobContinuesWithoutItsFirstPayload(t *testing.T) {
 		equal(t, "calls, two for each broken payload", h.calls, 2+2*2)
 
 		first[0].Data = []byte("4")
-		if r, err := h.inspector().Delete(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil || r.Handled != 1 {
+		if r, err := h.inspector().Delete(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil ||
+			r.Handled != 1 {
 			t.Errorf("DeleteFirst: %+v, %v", r, err)
 		}
 		h.run()
@@ -152,7 +162,8 @@ func TestALedgerThatHoldsIsComplete(t *testing.T) {
 			})
 
 			inspector := inspect.New(store, inspect.Options{Logger: quiet})
-			for booking := 0; booking < bookings || counts(t, store, "ledger").Fresh+counts(t, store, "ledger").Retrying > 0; booking++ {
+			for booking := 0; booking < bookings ||
+				counts(t, store, "ledger").Fresh+counts(t, store, "ledger").Retrying > 0; booking++ {
 				for a := 0; a < accounts && booking < bookings; a++ {
 					push(t, store, queue, fmt.Sprint(a), booking)
 				}
@@ -188,12 +199,14 @@ func TestALedgerThatHoldsIsComplete(t *testing.T) {
 
 	books, holds, dead := run(t, skein.Hold)
 	if n := complete(books); n != accounts || holds == 0 || dead != 0 {
-		t.Errorf("Hold: %d of %d accounts are complete, %d holds, %d dead; want all, some, none", n, accounts, holds, dead)
+		t.Errorf("Hold: %d of %d accounts are complete, %d holds, %d dead; want all, some, none",
+			n, accounts, holds, dead)
 	}
 
 	books, holds, dead = run(t, skein.BuryFirst)
 	if n := complete(books); n == accounts || holds != 0 || dead == 0 {
-		t.Errorf("BuryFirst: %d of %d accounts are complete, %d holds, %d dead; want some, none, some", n, accounts, holds, dead)
+		t.Errorf("BuryFirst: %d of %d accounts are complete, %d holds, %d dead; want some, none, some",
+			n, accounts, holds, dead)
 	}
 }
 
@@ -205,8 +218,10 @@ func TestHoldKeepsAJobThatWasRecoveredTooOften(t *testing.T) {
 		abandon(t, h.store, "ledger")
 		h.run()
 		equal(t, "booked", h.booked, nil)
-		equal(t, "state", stateOf(t, h.store, "ledger", "account"), fmt.Sprintf("queued [1 2], retry 0, in %v, error %q",
-			core.MaxInstant.Sub(core.InstantOf(time.Now())), "its server was lost 1 times while it ran: the job may be crashing its process"))
+		equal(t, "state", stateOf(t, h.store, "ledger", "account"),
+			fmt.Sprintf("queued [1 2], retry 0, in %v, error %q",
+				core.MaxInstant.Sub(core.InstantOf(time.Now())),
+				"its server was lost 1 times while it ran: the job may be crashing its process"))
 		if _, err := h.inspector().Release(t.Context(), "ledger", inspect.JobIDs("account")); err != nil {
 			t.Fatal(err)
 		}

@@ -28,20 +28,49 @@ func TestWhatCannotBeIsAnErrorOfRun(t *testing.T) {
 	}{
 		{"no store", skein.NewServer(nil, options{}, ok), skein.ErrInvalidOptions, "no store"},
 		{"a nil store", skein.NewServer((*memory.Store)(nil), options{}, ok), skein.ErrInvalidOptions, "no store"},
-		{"Handler(nil)", skein.NewServer(store, options{}, q.Handler(nil)), skein.ErrInvalidOptions, `queue "q": Handler(nil)`},
-		{"JobHandler(nil)", skein.NewServer(store, options{}, q.JobHandler(nil)), skein.ErrInvalidOptions, `queue "q": JobHandler(nil)`},
-		{"BatchHandler(nil)", skein.NewServer(store, options{}, q.BatchHandler(nil)), skein.ErrInvalidOptions, `queue "q": BatchHandler(nil)`},
+		{
+			"Handler(nil)",
+			skein.NewServer(store, options{}, q.Handler(nil)),
+			skein.ErrInvalidOptions,
+			`queue "q": Handler(nil)`,
+		},
+		{
+			"JobHandler(nil)",
+			skein.NewServer(store, options{}, q.JobHandler(nil)),
+			skein.ErrInvalidOptions,
+			`queue "q": JobHandler(nil)`,
+		},
+		{
+			"BatchHandler(nil)",
+			skein.NewServer(store, options{}, q.BatchHandler(nil)),
+			skein.ErrInvalidOptions,
+			`queue "q": BatchHandler(nil)`,
+		},
 		{"Each(nil)", skein.NewServer(store, options{}, q.Each(nil)), skein.ErrInvalidOptions, `queue "q": Each(nil)`},
-		{"a zero Handler", skein.NewServer(store, options{}, skein.Handler{}), skein.ErrInvalidOptions, "handler 1 of 1 is empty"},
-		{"a zero Queue", skein.NewServer(store, options{}, nop(&skein.Queue[string]{})), skein.ErrInvalidQueue, "make it with NewQueue"},
+		{
+			"a zero Handler",
+			skein.NewServer(store, options{}, skein.Handler{}),
+			skein.ErrInvalidOptions,
+			"handler 1 of 1 is empty",
+		},
+		{
+			"a zero Queue",
+			skein.NewServer(store, options{}, nop(&skein.Queue[string]{})),
+			skein.ErrInvalidQueue,
+			"make it with NewQueue",
+		},
 		{"a nil Queue", skein.NewServer(store, options{}, nop(nil)), skein.ErrInvalidQueue, "make it with NewQueue"},
-		{"an unknown rule", skein.NewServer(store, options{}, nop(skein.NewQueue("r", skein.QueueOptions[string]{Undecodable: 2}))),
+		{"an unknown rule",
+			skein.NewServer(store, options{}, nop(skein.NewQueue("r", skein.QueueOptions[string]{Undecodable: 2}))),
 			skein.ErrInvalidQueue, "Undecodable 2"},
-		{"StrictBy a queue without a handler", skein.NewServer(store, options{Scheduler: skein.StrictBy("q", "typo")}, ok),
+		{"StrictBy a queue without a handler",
+			skein.NewServer(store, options{Scheduler: skein.StrictBy("q", "typo")}, ok),
 			skein.ErrInvalidOptions, `"typo", for which the server has no handler; it has one for each of ["q"]`},
-		{"WeightedBy a queue without a handler", skein.NewServer(store, options{Scheduler: skein.WeightedBy(map[string]int{"typo": 2})}, ok),
+		{"WeightedBy a queue without a handler",
+			skein.NewServer(store, options{Scheduler: skein.WeightedBy(map[string]int{"typo": 2})}, ok),
 			skein.ErrInvalidOptions, `"typo", for which the server has no handler`},
-		{"a Scheduler that builds nil", skein.NewServer(store, options{Scheduler: func(skein.SchedulerConfig) skein.Scheduler { return nil }}, ok),
+		{"a Scheduler that builds nil",
+			skein.NewServer(store, options{Scheduler: func(skein.SchedulerConfig) skein.Scheduler { return nil }}, ok),
 			skein.ErrInvalidOptions, "nil scheduler"},
 	}
 
@@ -64,8 +93,11 @@ func TestWhatCannotBeIsAnErrorOfRun(t *testing.T) {
 }
 
 func TestSchedulersMayNameTheQueuesThatAreServed(t *testing.T) {
-	a, b := skein.NewQueue("a", skein.QueueOptions[string]{Shards: 1}), skein.NewQueue("b", skein.QueueOptions[string]{Shards: 1})
-	for _, scheduler := range []skein.SchedulerFunc{skein.StrictBy("b", "a"), skein.WeightedBy(map[string]int{"a": 2})} {
+	a, b := skein.NewQueue("a", skein.QueueOptions[string]{Shards: 1}),
+		skein.NewQueue("b", skein.QueueOptions[string]{Shards: 1})
+	for _, scheduler := range []skein.SchedulerFunc{
+		skein.StrictBy("b", "a"), skein.WeightedBy(map[string]int{"a": 2}),
+	} {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		// Each lane has a shard of one queue; the other is served all the same.
@@ -105,12 +137,33 @@ func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 		{"a nil client", q, nil, nil, skein.ErrInvalidOptions, "no client"},
 		{"a nil client's Via", q, (*skein.Client)(nil).Via(store), nil, skein.ErrInvalidOptions, "no client"},
 		{"a zero client", q, &skein.Client{}, nil, skein.ErrInvalidOptions, "no client"},
-		{"a client without a store", q, skein.NewClient(nil, skein.ClientOptions{}), nil, skein.ErrInvalidOptions, "no store"},
-		{"a client with a nil store", q, skein.NewClient((*memory.Store)(nil), skein.ClientOptions{}), nil, skein.ErrInvalidOptions, "no store"},
+		{
+			"a client without a store",
+			q,
+			skein.NewClient(nil, skein.ClientOptions{}),
+			nil,
+			skein.ErrInvalidOptions,
+			"no store",
+		},
+		{
+			"a client with a nil store",
+			q,
+			skein.NewClient((*memory.Store)(nil), skein.ClientOptions{}),
+			nil,
+			skein.ErrInvalidOptions,
+			"no store",
+		},
 		{"via nothing", q, good.Via(nil), nil, skein.ErrInvalidOptions, "no store"},
 		{"a zero queue", &skein.Queue[string]{}, good, nil, skein.ErrInvalidQueue, "make it with NewQueue"},
 		{"a nil queue", nil, good, nil, skein.ErrInvalidQueue, "make it with NewQueue"},
-		{"a nil option", q, good, []skein.PushOption{skein.Score(1), nil}, skein.ErrInvalidOptions, "option 2 of the push is nil"},
+		{
+			"a nil option",
+			q,
+			good,
+			[]skein.PushOption{skein.Score(1), nil},
+			skein.ErrInvalidOptions,
+			"option 2 of the push is nil",
+		},
 		{"nil middleware", q, wrapped(nil), nil, skein.ErrInvalidOptions, "middleware 1 of 1 is nil"},
 		{"middleware that builds nil", q, wrapped(func(skein.PushFunc) skein.PushFunc { return nil }), nil,
 			skein.ErrInvalidOptions, "middleware 1 of 1 returned a nil PushFunc"},
@@ -123,18 +176,48 @@ func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 		}), nil, skein.ErrInvalidOptions, "a RawPush of its own"},
 		{"middleware that pushes nil", q, passing(func(*skein.RawPush) *skein.RawPush { return nil }), nil,
 			skein.ErrInvalidOptions, "a RawPush of its own"},
-		{"before 1970", q, good, []skein.PushOption{skein.At(time.Unix(-1, 0))}, skein.ErrInvalidTime, "1969-12-31 23:59:59"},
-		{"after 2255", q, good, []skein.PushOption{skein.At(time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC))}, skein.ErrInvalidTime, "2300-01-01"},
-		{"in 290 years", q, good, []skein.PushOption{skein.In(290 * 365 * 24 * time.Hour)}, skein.ErrInvalidTime, "to 2255-06-05"},
-		{"a Score that panics", skein.NewQueue("q", skein.QueueOptions[string]{Score: func(string) float64 { panic("no such field") }}),
+		{
+			"before 1970",
+			q,
+			good,
+			[]skein.PushOption{skein.At(time.Unix(-1, 0))},
+			skein.ErrInvalidTime,
+			"1969-12-31 23:59:59",
+		},
+		{
+			"after 2255",
+			q,
+			good,
+			[]skein.PushOption{skein.At(time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC))},
+			skein.ErrInvalidTime,
+			"2300-01-01",
+		},
+		{
+			"in 290 years",
+			q,
+			good,
+			[]skein.PushOption{skein.In(290 * 365 * 24 * time.Hour)},
+			skein.ErrInvalidTime,
+			"to 2255-06-05",
+		},
+		{"a Score that panics",
+			skein.NewQueue("q", skein.QueueOptions[string]{Score: func(string) float64 { panic("no such field") }}),
 			good, nil, skein.ErrInvalidScore, "no such field"},
 		{"very far in the future", q, good, []skein.PushOption{skein.At(far)}, skein.ErrInvalidTime, "to 2255-06-05"},
-		{"very far in the past", q, good, []skein.PushOption{skein.At(time.Unix(-far.Unix(), 0))}, skein.ErrInvalidTime, "from 1970-01-01"},
+		{
+			"very far in the past",
+			q,
+			good,
+			[]skein.PushOption{skein.At(time.Unix(-far.Unix(), 0))},
+			skein.ErrInvalidTime,
+			"from 1970-01-01",
+		},
 	}
 
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			err := c.queue.PushMany(t.Context(), c.client, []skein.Entry[string]{{ID: "a"}, {ID: "b", Options: c.options}})
+			err := c.queue.PushMany(t.Context(), c.client,
+				[]skein.Entry[string]{{ID: "a"}, {ID: "b", Options: c.options}})
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.message) {
 				t.Errorf("PushMany = %v, want %v that says %q", err, c.want, c.message)
 			}

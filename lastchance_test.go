@@ -32,19 +32,29 @@ func TestWhyNamesTheJobThatHasTheLastChance(t *testing.T) {
 			ids[core.ShardOf(id, shards)] = id
 		}
 		for index, id := range ids {
-			j := core.Job{ID: id, State: core.State{RetryCount: core.FreshRetryCount, Recoveries: skein.DefaultMaxRecoveries}, Payloads: []core.Payload{{Data: []byte(`"p"`)}}}
-			r := ports.ImportRequest{Shard: core.Shard{Queue: "orders", Index: index}, Shards: shards, Generation: 1, Jobs: []core.Job{j}}
+			j := core.Job{
+				ID:       id,
+				State:    core.State{RetryCount: core.FreshRetryCount, Recoveries: skein.DefaultMaxRecoveries},
+				Payloads: []core.Payload{{Data: []byte(`"p"`)}},
+			}
+			r := ports.ImportRequest{
+				Shard:      core.Shard{Queue: "orders", Index: index},
+				Shards:     shards,
+				Generation: 1,
+				Jobs:       []core.Job{j},
+			}
 			if _, err := store.Import(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}
 
 		var running atomic.Value
-		server := skein.NewServer(store, skein.ServerOptions{Lanes: 4, Logger: quiet}, q.Handler(func(_ context.Context, id string, _ []string) error {
-			running.Store(id)
-			time.Sleep(time.Minute)
-			return nil
-		}))
+		server := skein.NewServer(store, skein.ServerOptions{Lanes: 4, Logger: quiet},
+			q.Handler(func(_ context.Context, id string, _ []string) error {
+				running.Store(id)
+				time.Sleep(time.Minute)
+				return nil
+			}))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- server.Run(ctx) }()
@@ -57,7 +67,8 @@ func TestWhyNamesTheJobThatHasTheLastChance(t *testing.T) {
 				waits = ids[1]
 			}
 			v, err := i.Why(t.Context(), "orders", waits)
-			if err != nil || v.Reason != inspect.BehindLastChance || !strings.Contains(v.Text, fmt.Sprintf("job %q of orders/%d", runs, core.ShardOf(runs, shards))) {
+			if err != nil || v.Reason != inspect.BehindLastChance ||
+				!strings.Contains(v.Text, fmt.Sprintf("job %q of orders/%d", runs, core.ShardOf(runs, shards))) {
 				t.Fatalf("%s waits for %s: %v, %q, %v", waits, runs, v.Reason, v.Text, err)
 			}
 			time.Sleep(123 * time.Millisecond)

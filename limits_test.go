@@ -41,7 +41,8 @@ func TestAFailedJobMakesRoomUnderMaxRunning(t *testing.T) {
 
 				push(t, store, queue, "a", "x")
 				push(t, store, queue, "b", "x")
-				run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 2, Logger: quiet}, handler), func() { time.Sleep(time.Hour) })
+				run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 2, Logger: quiet}, handler),
+					func() { time.Sleep(time.Hour) })
 				equal(t, "events", events, []string{"a begins", "a ends", "b begins", "b ends"})
 			})
 		})

@@ -22,7 +22,9 @@ func TestMishapsAreFewRecords(t *testing.T) {
 		message, more string
 	}{
 		"OnBuried": {
-			server:  skein.ServerOptions{OnBuried: func(context.Context, skein.Buried) error { return errors.New("pager is away") }},
+			server: skein.ServerOptions{
+				OnBuried: func(context.Context, skein.Buried) error { return errors.New("pager is away") },
+			},
 			message: "OnBuried failed", more: "more calls of OnBuried failed",
 		},
 		"Backoff": {
@@ -62,7 +64,8 @@ func TestMishapsAreFewRecords(t *testing.T) {
 					t.Errorf("%d records of %q", said, c.message)
 				}
 				if c.more != "" && said+total(log.of(slog.LevelError, c.more)) != 1000 {
-					t.Errorf("%d records and a count of %d, want 1,000 in all", said, total(log.of(slog.LevelError, c.more)))
+					t.Errorf("%d records and a count of %d, want 1,000 in all",
+						said, total(log.of(slog.LevelError, c.more)))
 				}
 			})
 		})

@@ -63,7 +63,13 @@ func total(records []map[string]slog.Value) (n int) {
 
 // serveLogged runs a server with a recording log in virtual time, and returns a function that
 // stops it.
-func serveLogged(t *testing.T, store *memory.Store, o skein.ServerOptions, log recorder, h ...skein.Handler) (stop func()) {
+func serveLogged(
+	t *testing.T,
+	store *memory.Store,
+	o skein.ServerOptions,
+	log recorder,
+	h ...skein.Handler,
+) (stop func()) {
 	t.Helper()
 	o.Logger = slog.New(log)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -94,7 +100,10 @@ func pushMany(t *testing.T, store *memory.Store, q *skein.Queue[string], n int) 
 func TestFailuresAreSummedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)
-		q := skein.NewQueue("q", skein.QueueOptions[string]{Backoff: func(int) time.Duration { return time.Second }, MaxRetries: 1000})
+		q := skein.NewQueue("q", skein.QueueOptions[string]{
+			Backoff:    func(int) time.Duration { return time.Second },
+			MaxRetries: 1000,
+		})
 		var mu sync.Mutex
 		runs := 0
 		stop := serveLogged(t, store, skein.ServerOptions{}, log, q.Each(func(context.Context, string, string) error {
@@ -113,7 +122,9 @@ func TestFailuresAreSummedUp(t *testing.T) {
 
 		failed := log.of(slog.LevelWarn, "job failed")
 		if len(failed) < 4 || len(failed) > 8 {
-			t.Errorf("%d lines of %d failures in 150 s, want 8 at most: two groups, at once, after each minute and at the end", len(failed), runs)
+			t.Errorf("%d lines of %d failures in 150 s, want 8 at most: "+
+				"two groups, at once, after each minute and at the end",
+				len(failed), runs)
 		}
 		if got := total(failed); got != runs {
 			t.Errorf("the lines count %d failures, want all %d", got, runs)
@@ -127,7 +138,8 @@ func TestFailuresAreSummedUp(t *testing.T) {
 			t.Errorf("groups %v, want two", groups)
 		}
 
-		if first := failed[0]; first["retry_in"].Duration() != time.Second || first["of"].Int64() != 1001 || !strings.HasPrefix(first["shard"].String(), "q/") {
+		if first := failed[0]; first["retry_in"].Duration() != time.Second || first["of"].Int64() != 1001 ||
+			!strings.HasPrefix(first["shard"].String(), "q/") {
 			t.Errorf("the first line has %v", first)
 		}
 
@@ -141,7 +153,8 @@ func TestEachFailureIsALineAtDebug(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, log := memory.New(memory.Options{}), newRecorder(slog.LevelDebug)
 		q := skein.NewQueue("q", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})
-		stop := serveLogged(t, store, skein.ServerOptions{}, log, q.Each(func(context.Context, string, string) error { return errBoom }))
+		stop := serveLogged(t, store, skein.ServerOptions{}, log,
+			q.Each(func(context.Context, string, string) error { return errBoom }))
 		pushMany(t, store, q, 300)
 		time.Sleep(5 * time.Second)
 		stop()
@@ -170,10 +183,12 @@ func TestPanicsAreSummedUpByPlace(t *testing.T) {
 
 		panicked := log.of(slog.LevelError, "handler panicked")
 		if len(panicked) != 4 || total(panicked) != 300 {
-			t.Fatalf("%d lines that count %d, want each of two places at once and at the end, of 300", len(panicked), total(panicked))
+			t.Fatalf("%d lines that count %d, want each of two places at once and at the end, of 300",
+				len(panicked), total(panicked))
 		}
 		for _, attrs := range panicked {
-			if !strings.Contains(attrs["place"].String(), "/log_test.go:") || !strings.Contains(attrs["stack"].String(), "log_test.go") {
+			if !strings.Contains(attrs["place"].String(), "/log_test.go:") ||
+				!strings.Contains(attrs["stack"].String(), "log_test.go") {
 				t.Errorf("place %v, stack %.200v", attrs["place"], attrs["stack"])
 			}
 		}
@@ -184,7 +199,8 @@ func TestBurialsAreTenASecondAndACount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)
 		q := skein.NewQueue("q", skein.QueueOptions[string]{Codec: bracketed{}})
-		stop := serveLogged(t, store, skein.ServerOptions{}, log, q.Each(func(context.Context, string, string) error { return skein.Bury(errBoom) }))
+		stop := serveLogged(t, store, skein.ServerOptions{}, log,
+			q.Each(func(context.Context, string, string) error { return skein.Bury(errBoom) }))
 		pushMany(t, store, q, 300)
 		push(t, store, q, "refused", "bad")
 		time.Sleep(5 * time.Second)
@@ -199,7 +215,8 @@ func TestBurialsAreTenASecondAndACount(t *testing.T) {
 		}
 
 		refused := log.of(slog.LevelWarn, "payload refused by the codec")
-		if len(refused) != 1 || refused[0]["bytes"].Int64() != int64(len("<bad>")) || refused[0]["id"].String() != "refused" {
+		if len(refused) != 1 || refused[0]["bytes"].Int64() != int64(len("<bad>")) ||
+			refused[0]["id"].String() != "refused" {
 			t.Errorf("refused payloads: %v", refused)
 		}
 	})
@@ -216,7 +233,8 @@ func TestWhatADeadServerLeftIsInTheLog(t *testing.T) {
 		stop()
 
 		recovered := log.of(slog.LevelWarn, "job recovered")
-		if len(recovered) != 1 || recovered[0]["id"].String() != "a" || recovered[0]["recoveries"].Int64() != 1 || recovered[0]["of"].Int64() != 3 {
+		if len(recovered) != 1 || recovered[0]["id"].String() != "a" || recovered[0]["recoveries"].Int64() != 1 ||
+			recovered[0]["of"].Int64() != 3 {
 			t.Errorf("recovered: %v", recovered)
 		}
 		if over := log.of(slog.LevelInfo, "lease taken over"); len(over) != 1 || over[0]["jobs"].Int64() != 1 {
@@ -243,21 +261,26 @@ func TestTheStoryOfAServerIsInTheLog(t *testing.T) {
 		stop()
 
 		started := log.of(slog.LevelInfo, "server started")
-		if len(started) != 1 || started[0]["node"].String() != "n" || started[0]["version"].String() != "v1" || started[0]["lanes"].Int64() != 1 ||
-			started[0]["ttl"].Duration() != skein.DefaultLeaseTTL || !strings.Contains(started[0]["store"].String(), "memory") {
+		if len(started) != 1 || started[0]["node"].String() != "n" || started[0]["version"].String() != "v1" ||
+			started[0]["lanes"].Int64() != 1 ||
+			started[0]["ttl"].Duration() != skein.DefaultLeaseTTL ||
+			!strings.Contains(started[0]["store"].String(), "memory") {
 			t.Errorf("started: %v", started)
 		}
-		if draining := log.of(slog.LevelInfo, "shutting down"); len(draining) != 1 || draining[0]["running"].Int64() != 1 {
+		if draining := log.of(slog.LevelInfo, "shutting down"); len(draining) != 1 ||
+			draining[0]["running"].Int64() != 1 {
 			t.Errorf("draining: %v", draining)
 		}
 
 		waiting := log.of(slog.LevelWarn, "still waiting for handlers")
-		if len(waiting) != 3 || waiting[0]["running"].Int64() != 1 || !strings.Contains(waiting[0]["longest"].String(), "id=slow") {
+		if len(waiting) != 3 || waiting[0]["running"].Int64() != 1 ||
+			!strings.Contains(waiting[0]["longest"].String(), "id=slow") {
 			t.Errorf("still waiting: %v, want three of 34 s", waiting)
 		}
 
 		stopped := log.of(slog.LevelInfo, "server stopped")
-		if len(stopped) != 1 || stopped[0]["settled"].Int64() != 2 || stopped[0]["put_back"].Int64() != 0 || stopped[0]["still_running"].Int64() != 1 ||
+		if len(stopped) != 1 || stopped[0]["settled"].Int64() != 2 || stopped[0]["put_back"].Int64() != 0 ||
+			stopped[0]["still_running"].Int64() != 1 ||
 			stopped[0]["took"].Duration() < 33*time.Second {
 			t.Errorf("stopped: %v", stopped)
 		}
@@ -282,7 +305,8 @@ func TestAnEntityWithTooManyPayloadsIsNamedOnceAnHour(t *testing.T) {
 		}
 
 		stop()
-		if many := log.of(slog.LevelWarn, "entity has more payloads than a claim takes"); len(many) != 1 || many[0]["id"].String() != "hot" {
+		if many := log.of(slog.LevelWarn, "entity has more payloads than a claim takes"); len(many) != 1 ||
+			many[0]["id"].String() != "hot" {
 			t.Errorf("lines: %v, want one", many)
 		}
 	})

@@ -25,7 +25,10 @@ func (c *counting) Write(p []byte) (int, error) {
 // the log.
 func BenchmarkFailures(b *testing.B) {
 	store := memory.New(memory.Options{})
-	q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 8, Backoff: func(int) time.Duration { return time.Hour }})
+	q := skein.NewQueue("q", skein.QueueOptions[string]{
+		Shards:  8,
+		Backoff: func(int) time.Duration { return time.Hour },
+	})
 	c := skein.NewClient(store, skein.ClientOptions{})
 	entries := make([]skein.Entry[string], b.N)
 	for i := range entries {

@@ -28,15 +28,18 @@ func (l *recordingSettler) SettlePayload(context.Context, core.Shard, core.Paylo
 
 // A payload that settles itself is done, also as the last one, whatever outcome the job has.
 func TestThePayloadThatSettlesItselfIsDone(t *testing.T) {
-	for name, outcome := range map[string]error{"snoozed": skein.Snooze(time.Hour), "failed": errBoom, "buried": skein.Bury(errBoom)} {
+	for name, outcome := range map[string]error{
+		"snoozed": skein.Snooze(time.Hour), "failed": errBoom, "buried": skein.Bury(errBoom),
+	} {
 		t.Run(name, func(t *testing.T) {
 			store := memory.New(memory.Options{})
 			queue := skein.NewQueue("orders", skein.QueueOptions[string]{})
 			pushMany(t, store, queue, 1)
-			runDue(t, store, skein.ServerOptions{}, queue.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
-				job.Settle(outcome)
-				return job.Payloads[0].SettleIn(ctx, store)
-			}))
+			runDue(t, store, skein.ServerOptions{},
+				queue.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
+					job.Settle(outcome)
+					return job.Payloads[0].SettleIn(ctx, store)
+				}))
 			stats, err := inspect.New(store, inspect.Options{}).Stats(t.Context(), "orders")
 			if err != nil {
 				t.Fatal(err)
@@ -56,13 +59,19 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 		handler    func(store ports.Settler) skein.Handler
 	}{
 		{"Handler", nil, func(store ports.Settler) skein.Handler {
-			return queue.Handler(func(ctx context.Context, _ string, _ []string) error { return skein.SettleIn(ctx, store) })
+			return queue.Handler(func(ctx context.Context, _ string, _ []string) error {
+				return skein.SettleIn(ctx, store)
+			})
 		}},
 		{"JobHandler", nil, func(store ports.Settler) skein.Handler {
-			return queue.JobHandler(func(ctx context.Context, _ *skein.Job[string]) error { return skein.SettleIn(ctx, store) })
+			return queue.JobHandler(func(ctx context.Context, _ *skein.Job[string]) error {
+				return skein.SettleIn(ctx, store)
+			})
 		}},
 		{"BatchHandler", nil, func(store ports.Settler) skein.Handler {
-			return queue.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error { return skein.SettleIn(ctx, store) })
+			return queue.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error {
+				return skein.SettleIn(ctx, store)
+			})
 		}},
 		{"middleware", func(store ports.Settler) skein.Middleware {
 			return func(next skein.RunFunc) skein.RunFunc {
@@ -152,10 +161,11 @@ func TestSettleInWithoutASettlerIsRefused(t *testing.T) {
 			store := memory.New(memory.Options{})
 			push(t, store, queue, "a", "x")
 			var err error
-			runDue(t, store, skein.ServerOptions{}, queue.Handler(func(ctx context.Context, _ string, _ []string) error {
-				err = skein.SettleIn(ctx, settler)
-				return nil
-			}))
+			runDue(t, store, skein.ServerOptions{},
+				queue.Handler(func(ctx context.Context, _ string, _ []string) error {
+					err = skein.SettleIn(ctx, settler)
+					return nil
+				}))
 			if !errors.Is(err, skein.ErrInvalidOptions) {
 				t.Errorf("got %v, want ErrInvalidOptions", err)
 			}

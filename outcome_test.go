@@ -75,7 +75,12 @@ func TestAnOutcomeDoesNotDependOnTheSizeOfTheBatch(t *testing.T) {
 			j.Settle(skein.Snooze(time.Minute))
 			return nil
 		}), nil, snoozed},
-		{"a batch's settled job keeps its outcome", byBatch(func(j *job) { j.Settle(skein.Snooze(time.Minute)) }, errBoom), nil, snoozed},
+		{
+			"a batch's settled job keeps its outcome",
+			byBatch(func(j *job) { j.Settle(skein.Snooze(time.Minute)) }, errBoom),
+			nil,
+			snoozed,
+		},
 		{"a batch's open job has the error", byBatch(func(*job) {}, errBoom), nil, failed},
 		{"middleware returns an error for nil", byHandler(func(*job) error { return nil }),
 			mapping(func(*skein.RawBatch, error) error { return errBoom }), failed},
@@ -164,7 +169,8 @@ func TestOneJobOfABatchThatPanicsFailsAlone(t *testing.T) {
 
 		equal(t, "jobs that ran", ran, []string{"a", "b", "c"})
 		equal(t, "a", stateOf(t, store, "q", "a"), "")
-		if text := lastError(t, store, "b"); !strings.HasPrefix(text, "panic: in b") || !strings.Contains(text, "outcome_test.go") {
+		if text := lastError(t, store, "b"); !strings.HasPrefix(text, "panic: in b") ||
+			!strings.Contains(text, "outcome_test.go") {
 			t.Errorf("b kept %q, want its panic and the stack", text)
 		}
 		equal(t, "c", stateOf(t, store, "q", "c"), "")
@@ -217,7 +223,9 @@ func TestBadMiddlewareIsRefused(t *testing.T) {
 			o := skein.ServerOptions{Middleware: []skein.Middleware{middleware}, Logger: quiet}
 			ended, end := context.WithCancel(t.Context())
 			end()
-			if err := skein.NewServer(memory.New(memory.Options{}), o, nop(q)).Run(ended); !errors.Is(err, skein.ErrInvalidOptions) {
+			if err := skein.NewServer(
+				memory.New(memory.Options{}), o, nop(q),
+			).Run(ended); !errors.Is(err, skein.ErrInvalidOptions) {
 				t.Errorf("Run = %v, want ErrInvalidOptions", err)
 			}
 		})

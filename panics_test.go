@@ -51,24 +51,86 @@ func TestWhatPanicsAroundAHandlerFailsItsJobAlone(t *testing.T) {
 		wait      time.Duration
 		text, log string
 	}{
-		{name: "a nil *fs.PathError", queue: skein.QueueOptions[int]{Backoff: hour}, err: (*fs.PathError)(nil), wait: time.Hour, text: "nil pointer"},
-		{name: "a nil pointer with all methods", queue: skein.QueueOptions[int]{Backoff: hour}, err: (*selfish)(nil), wait: time.Hour, text: "nil pointer"},
-		{name: "a nil *BuryError", queue: skein.QueueOptions[int]{Backoff: hour}, err: (*skein.BuryError)(nil), wait: time.Hour, text: "nil pointer"},
-		{name: "a nil *RetryError", queue: skein.QueueOptions[int]{Backoff: hour}, err: (*skein.RetryError)(nil), wait: time.Hour, text: "nil pointer"},
-		{name: "a nil *PushError", queue: skein.QueueOptions[int]{Backoff: hour}, err: (*skein.PushError)(nil), wait: time.Hour, text: "nil pointer"},
-		{name: "a RetryError of one's own", err: &skein.RetryError{Delay: time.Minute}, wait: time.Minute, text: "no reason given"},
-		{name: "Backoff", queue: skein.QueueOptions[int]{Backoff: func(int) time.Duration { boom(); return 0 }},
+		{
+			name:  "a nil *fs.PathError",
+			queue: skein.QueueOptions[int]{Backoff: hour},
+			err:   (*fs.PathError)(nil),
+			wait:  time.Hour,
+			text:  "nil pointer",
+		},
+		{
+			name:  "a nil pointer with all methods",
+			queue: skein.QueueOptions[int]{Backoff: hour},
+			err:   (*selfish)(nil),
+			wait:  time.Hour,
+			text:  "nil pointer",
+		},
+		{
+			name:  "a nil *BuryError",
+			queue: skein.QueueOptions[int]{Backoff: hour},
+			err:   (*skein.BuryError)(nil),
+			wait:  time.Hour,
+			text:  "nil pointer",
+		},
+		{
+			name:  "a nil *RetryError",
+			queue: skein.QueueOptions[int]{Backoff: hour},
+			err:   (*skein.RetryError)(nil),
+			wait:  time.Hour,
+			text:  "nil pointer",
+		},
+		{
+			name:  "a nil *PushError",
+			queue: skein.QueueOptions[int]{Backoff: hour},
+			err:   (*skein.PushError)(nil),
+			wait:  time.Hour,
+			text:  "nil pointer",
+		},
+		{
+			name: "a RetryError of one's own",
+			err:  &skein.RetryError{Delay: time.Minute},
+			wait: time.Minute,
+			text: "no reason given",
+		},
+		{
+			name:    "Backoff",
+			queue:   skein.QueueOptions[int]{Backoff: func(int) time.Duration { boom(); return 0 }},
 			options: skein.ServerOptions{Jitter: func() int { return 7 }},
-			err:     errBoom, wait: 22 * time.Second, text: "boom", log: "Backoff panicked"},
-		{name: "FormatError", queue: skein.QueueOptions[int]{Backoff: hour},
+			err:     errBoom,
+			wait:    22 * time.Second,
+			text:    "boom",
+			log:     "Backoff panicked",
+		},
+		{
+			name:    "FormatError",
+			queue:   skein.QueueOptions[int]{Backoff: hour},
 			options: skein.ServerOptions{FormatError: func(error) string { boom(); return "" }},
-			err:     errBoom, wait: time.Hour, text: "errorString"},
-		{name: "ErrorCodec.Encode", queue: skein.QueueOptions[int]{Backoff: hour},
-			options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Encode: func(string) string { panic("in Encode") }}},
-			err:     errBoom, wait: time.Hour, text: "boom\n\nErrorCodec.Encode: panic: in Encode", log: "Encode panicked"},
-		{name: "ErrorCodec.Encode of a long text", queue: skein.QueueOptions[int]{Backoff: hour},
-			options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Encode: func(string) string { panic("in Encode") }}},
-			err:     errors.New(strings.Repeat("long ", 2000)), wait: time.Hour, text: "ErrorCodec.Encode: panic: in Encode", log: "Encode panicked"},
+			err:     errBoom,
+			wait:    time.Hour,
+			text:    "errorString",
+		},
+		{
+			name:  "ErrorCodec.Encode",
+			queue: skein.QueueOptions[int]{Backoff: hour},
+			options: skein.ServerOptions{
+				ErrorCodec: skein.ErrorCodec{Encode: func(string) string { panic("in Encode") }},
+			},
+			err:  errBoom,
+			wait: time.Hour,
+			text: "boom\n\nErrorCodec.Encode: panic: in Encode",
+			log:  "Encode panicked",
+		},
+		{
+			name:  "ErrorCodec.Encode of a long text",
+			queue: skein.QueueOptions[int]{Backoff: hour},
+			options: skein.ServerOptions{
+				ErrorCodec: skein.ErrorCodec{Encode: func(string) string { panic("in Encode") }},
+			},
+			err:  errors.New(strings.Repeat("long ", 2000)),
+			wait: time.Hour,
+			text: "ErrorCodec.Encode: panic: in Encode",
+			log:  "Encode panicked",
+		},
 	}
 
 	for _, c := range cases {
@@ -179,11 +241,18 @@ func TestBackoffIsAskedOnceForAFailure(t *testing.T) {
 		handle  func(ctx context.Context, store *memory.Store, j *skein.Job[int]) error
 		want    []int
 	}{
-		{"an error", skein.ServerOptions{}, func(context.Context, *memory.Store, *skein.Job[int]) error { return errBoom }, []int{0}},
+		{
+			"an error",
+			skein.ServerOptions{},
+			func(context.Context, *memory.Store, *skein.Job[int]) error { return errBoom },
+			[]int{0},
+		},
 		{"an error, with the hook", skein.ServerOptions{OnBuried: hook},
 			func(context.Context, *memory.Store, *skein.Job[int]) error { return errBoom }, []int{0}},
 		{"a delay of its own", skein.ServerOptions{OnBuried: hook},
-			func(context.Context, *memory.Store, *skein.Job[int]) error { return skein.RetryIn(time.Hour, errBoom) }, nil},
+			func(context.Context, *memory.Store, *skein.Job[int]) error {
+				return skein.RetryIn(time.Hour, errBoom)
+			}, nil},
 		{"done", skein.ServerOptions{OnBuried: hook},
 			func(context.Context, *memory.Store, *skein.Job[int]) error { return nil }, nil},
 		{"a failure in a transaction", skein.ServerOptions{OnBuried: hook},
@@ -221,12 +290,13 @@ func TestOtherFunctionsOfTheUserMayPanic(t *testing.T) {
 		push(t, store, q, "a", 1)
 		codec := skein.ErrorCodec{Decode: func(string) string { panic("boom") }}
 		var last []string
-		runDue(t, store, skein.ServerOptions{ErrorCodec: codec}, q.JobHandler(func(_ context.Context, j *skein.Job[int]) error {
-			if last = append(last, j.LastError); j.Retries == 0 {
-				return errBoom
-			}
-			return nil
-		}))
+		runDue(t, store, skein.ServerOptions{ErrorCodec: codec},
+			q.JobHandler(func(_ context.Context, j *skein.Job[int]) error {
+				if last = append(last, j.LastError); j.Retries == 0 {
+					return errBoom
+				}
+				return nil
+			}))
 		equal(t, "errors that the handler saw", last, []string{"", "boom"})
 	})
 
@@ -236,7 +306,9 @@ func TestOtherFunctionsOfTheUserMayPanic(t *testing.T) {
 		push(t, store, q, "a", "bad")
 		push(t, store, q, "b", "good")
 		runDue(t, store, skein.ServerOptions{}, nop(q))
-		if got := stateOf(t, store, "q", "a"); !strings.HasPrefix(got, `dead [bad], error "decode payload: panic: bad`) {
+		if got := stateOf(t, store, "q", "a"); !strings.HasPrefix(
+			got, `dead [bad], error "decode payload: panic: bad`,
+		) {
 			t.Errorf("state %s, want it dead with the panic", got)
 		}
 		equal(t, "the other job", stateOf(t, store, "q", "b"), "")
@@ -244,7 +316,8 @@ func TestOtherFunctionsOfTheUserMayPanic(t *testing.T) {
 
 	t.Run("Codec.Encode", func(t *testing.T) {
 		q := skein.NewQueue("q", skein.QueueOptions[string]{Codec: panicky{}})
-		err := q.Push(t.Context(), skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{}), "a", "unencodable")
+		err := q.Push(t.Context(),
+			skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{}), "a", "unencodable")
 		var caught *skein.PanicError
 		if !errors.Is(err, skein.ErrInvalidPayload) || !errors.As(err, &caught) {
 			t.Errorf("Push = %v, want ErrInvalidPayload and the panic", err)
@@ -255,7 +328,9 @@ func TestOtherFunctionsOfTheUserMayPanic(t *testing.T) {
 		q := skein.NewQueue("q", skein.QueueOptions[string]{})
 		o := skein.ServerOptions{Logger: quiet, OnStart: func(context.Context) error { panic("boom") }}
 		var caught *skein.PanicError
-		if _, err := skein.NewServer(memory.New(memory.Options{}), o, nop(q)).RunDue(t.Context()); !errors.As(err, &caught) {
+		if _, err := skein.NewServer(
+			memory.New(memory.Options{}), o, nop(q),
+		).RunDue(t.Context()); !errors.As(err, &caught) {
 			t.Errorf("RunDue = %v, want the panic", err)
 		}
 		if err := skein.NewServer(memory.New(memory.Options{}), o, nop(q)).Run(t.Context()); !errors.As(err, &caught) {

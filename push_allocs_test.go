@@ -21,7 +21,8 @@ func (nowhere) Push(context.Context, ports.PushRequest) (ports.PushReply, error)
 
 // An entry of a push allocates nothing, beside what its codec does.
 func TestPushManyAllocatesNothingForAnEntry(t *testing.T) {
-	client, queue := skein.NewClient(nowhere{}, skein.ClientOptions{}), skein.NewQueue("q", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}})
+	client, queue := skein.NewClient(nowhere{}, skein.ClientOptions{}),
+		skein.NewQueue("q", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}})
 	entries := make([]skein.Entry[[]byte], 100)
 	for i := range entries {
 		entries[i].ID = "id"

@@ -57,7 +57,8 @@ func TestAnObserverSeesWhatAPushMet(t *testing.T) {
 	}
 
 	push(skein.Entry[string]{ID: "a", Payload: "p"})
-	push(skein.Entry[string]{ID: "b", Payload: "p"}, skein.Entry[string]{ID: "a", Payload: "q"}, skein.Entry[string]{ID: "a", Payload: "p"})
+	push(skein.Entry[string]{ID: "b", Payload: "p"}, skein.Entry[string]{ID: "a", Payload: "q"},
+		skein.Entry[string]{ID: "a", Payload: "p"})
 	want := []skein.PushEvent{
 		{Queue: "orders", Entries: 1, New: 1},
 		{Queue: "orders", Entries: 3, New: 1, Merged: 1, Duplicate: 1},

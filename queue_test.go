@@ -38,10 +38,11 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			}
 
 			var sizes []int
-			runDue(t, store, skein.ServerOptions{}, q.BatchHandler(func(_ context.Context, b *skein.Batch[string]) error {
-				sizes = append(sizes, len(b.Jobs()))
-				return nil
-			}))
+			runDue(t, store, skein.ServerOptions{},
+				q.BatchHandler(func(_ context.Context, b *skein.Batch[string]) error {
+					sizes = append(sizes, len(b.Jobs()))
+					return nil
+				}))
 			equal(t, "sizes of batches", sizes, []int{3, 2})
 		}},
 		{"Parallel", func(t *testing.T, store *memory.Store) {
@@ -56,7 +57,8 @@ func TestEachQueueOptionCounts(t *testing.T) {
 		}},
 		{"MaxRunning", func(t *testing.T, store *memory.Store) {
 			equal(t, "batches at once", mostAtOnce(t, store, skein.NewQueue("q", options{MaxRunning: 3})), 3)
-			equal(t, "batches at once with fewer lanes", mostAtOnce(t, store, skein.NewQueue("r", options{MaxRunning: 6, MaxLanes: 2})), 2)
+			equal(t, "batches at once with fewer lanes",
+				mostAtOnce(t, store, skein.NewQueue("r", options{MaxRunning: 6, MaxLanes: 2})), 2)
 		}},
 		{"MaxRunning of RunDue", func(t *testing.T, store *memory.Store) {
 			q := skein.NewQueue("q", options{MaxRunning: 1})
@@ -66,13 +68,23 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			}
 
 			push(t, store, free, "a", "x")
-			other := ports.PermitRequest{Queue: "q", Owner: "other", Attempt: 1, Limit: 1, Hold: 1, Want: 1, TTL: time.Hour}
+			other := ports.PermitRequest{
+				Queue:   "q",
+				Owner:   "other",
+				Attempt: 1,
+				Limit:   1,
+				Hold:    1,
+				Want:    1,
+				TTL:     time.Hour,
+			}
 			if _, err := store.Permit(t.Context(), other); err != nil {
 				t.Fatal(err)
 			}
 
 			ran := func() int {
-				jobs, err := skein.NewServer(store, skein.ServerOptions{Logger: quiet}, nop(q), nop(free)).RunDue(t.Context())
+				jobs, err := skein.NewServer(
+					store, skein.ServerOptions{Logger: quiet}, nop(q), nop(free),
+				).RunDue(t.Context())
 				if err != nil {
 					t.Errorf("RunDue: %v", err)
 				}
@@ -117,7 +129,9 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			}
 		}},
 		{"Backoff", func(t *testing.T, store *memory.Store) {
-			q := skein.NewQueue("q", options{Backoff: func(retry int) time.Duration { return time.Duration(retry+7) * time.Minute }})
+			q := skein.NewQueue("q", options{
+				Backoff: func(retry int) time.Duration { return time.Duration(retry+7) * time.Minute },
+			})
 			push(t, store, q, "a", "x")
 			start := time.Now()
 			runDue(t, store, skein.ServerOptions{}, failing(q, errors.New("boom")))
@@ -154,7 +168,10 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			q := skein.NewQueue("q", options{IndexIDs: true})
 			push(t, store, q, "b", "x")
 			push(t, store, q, "a", "x")
-			page, err := store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "q"}, SortBy: ports.ByID})
+			page, err := store.Jobs(t.Context(), ports.JobsRequest{
+				PageRequest: ports.PageRequest{Queue: "q"},
+				SortBy:      ports.ByID,
+			})
 			if err != nil || len(page.Jobs) != 2 || page.Jobs[0].ID != "a" {
 				t.Errorf("Jobs by id = %+v, %v; want a and b", page, err)
 			}
@@ -297,7 +314,12 @@ func abandon(t *testing.T, store ports.ShardStore, queue string) {
 	t.Helper()
 	shard := core.Shard{Queue: queue}
 	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
-		Shard: shard, Shards: 1, Generation: 1, Owner: "lost", Attempt: 1, TTL: time.Second,
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		Owner:      "lost",
+		Attempt:    1,
+		TTL:        time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +358,12 @@ func TestBadQueuesAreRefusedByEveryPushAndByRun(t *testing.T) {
 		{"negative timeout", "q", options{Timeout: -1}, "Timeout"},
 		{"negative limit of a rule", "q", options{PushRule: skein.Debounce(0, -1)}, "limit -1ns"},
 		{"negative quiet time", "q", options{PushRule: skein.Debounce(-1, 0)}, "quiet -1ns"},
-		{"quiet time beyond the limit", "q", options{PushRule: skein.Debounce(2*time.Minute, 0)}, "exceeds the limit 1m0s"},
+		{
+			"quiet time beyond the limit",
+			"q",
+			options{PushRule: skein.Debounce(2*time.Minute, 0)},
+			"exceeds the limit 1m0s",
+		},
 		{"two mistakes", "q", options{BatchSize: -1, Timeout: -1}, "Timeout"},
 	}
 
@@ -359,7 +386,11 @@ func TestBadQueuesAreRefusedByEveryPushAndByRun(t *testing.T) {
 func TestBadServersSayAllMistakesAtOnce(t *testing.T) {
 	q := skein.NewQueue("q", skein.QueueOptions[string]{})
 	o := skein.ServerOptions{
-		Lanes: -1, PollInterval: -1, LeaseTTL: time.Millisecond, Prefetch: -2, ShutdownTimeout: -1,
+		Lanes:           -1,
+		PollInterval:    -1,
+		LeaseTTL:        time.Millisecond,
+		Prefetch:        -2,
+		ShutdownTimeout: -1,
 	}
 
 	err := skein.NewServer(nil, o, nop(q), nop(q), skein.Handler{}).Run(t.Context())
@@ -367,7 +398,16 @@ func TestBadServersSayAllMistakesAtOnce(t *testing.T) {
 		t.Fatalf("Run = %v, want ErrInvalidOptions", err)
 	}
 
-	for _, says := range []string{"no store", "Lanes", "PollInterval", "TTL", "Prefetch", "ShutdownTimeout", "two handlers", "handler 3 of 3"} {
+	for _, says := range []string{
+		"no store",
+		"Lanes",
+		"PollInterval",
+		"TTL",
+		"Prefetch",
+		"ShutdownTimeout",
+		"two handlers",
+		"handler 3 of 3",
+	} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("error does not speak of %q: %v", says, err)
 		}
@@ -406,7 +446,8 @@ func TestTheDefaultBackoffIsDrawnFromItsWholeRange(t *testing.T) {
 		}
 		base := time.Duration(retry*retry*retry*retry+15) * time.Second
 		equal(t, fmt.Sprint("the shortest wait before retry ", retry), shortest, base)
-		equal(t, fmt.Sprint("the longest wait before retry ", retry), longest, base+29*time.Duration(retry+1)*time.Second)
+		equal(t, fmt.Sprint("the longest wait before retry ", retry),
+			longest, base+29*time.Duration(retry+1)*time.Second)
 	}
 }
 

@@ -85,9 +85,11 @@ func TestWhatAServerRefusesToChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		handler := func(name string) skein.Handler {
-			return skein.NewQueue(name, skein.QueueOptions[string]{}).Handler(func(context.Context, string, []string) error { return nil })
+			return skein.NewQueue(name, skein.QueueOptions[string]{}).
+				Handler(func(context.Context, string, []string) error { return nil })
 		}
-		invalid := skein.NewQueue("no\x00name", skein.QueueOptions[string]{}).Handler(func(context.Context, string, []string) error { return nil })
+		invalid := skein.NewQueue("no\x00name", skein.QueueOptions[string]{}).
+			Handler(func(context.Context, string, []string) error { return nil })
 		o := skein.ServerOptions{Logger: quiet, Scheduler: skein.StrictBy("a", "b")}
 		server := skein.NewServer(store, o, handler("a"), handler("b"))
 
@@ -140,7 +142,8 @@ func TestNodeOfARunningServer(t *testing.T) {
 		time.Sleep(time.Minute)
 
 		n := server.Node()
-		if n.Name != "here" || n.Lanes != 3 || n.Status.Busy != 3 || n.Status.Running != 3 || n.Status.Shards != 4 || len(n.Status.Queues) != 1 || n.Status.Queues[0].Shards != 4 {
+		if n.Name != "here" || n.Lanes != 3 || n.Status.Busy != 3 || n.Status.Running != 3 || n.Status.Shards != 4 ||
+			len(n.Status.Queues) != 1 || n.Status.Queues[0].Shards != 4 {
 			t.Errorf("the node is %+v, want three busy lanes and four leases", n)
 		}
 

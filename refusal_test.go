@@ -16,7 +16,9 @@ func TestSettleKeepsWhatTheHandlerDidNotSee(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		q := skein.NewQueue("q", skein.QueueOptions[string]{
-			Codec: bracketed{}, Undecodable: skein.RetryUndecodable, Backoff: func(int) time.Duration { return time.Hour },
+			Codec:       bracketed{},
+			Undecodable: skein.RetryUndecodable,
+			Backoff:     func(int) time.Duration { return time.Hour },
 		})
 		for i, p := range []string{"1", "bad", "3"} {
 			push(t, store, q, "a", p, skein.Score(float64(i)))
@@ -24,7 +26,8 @@ func TestSettleKeepsWhatTheHandlerDidNotSee(t *testing.T) {
 		runDue(t, store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, _ string, _ []string) error {
 			return skein.SettleIn(ctx, store)
 		}))
-		equal(t, "state", stateOf(t, store, "q", "a"), `queued [<bad> <3>], retry 0, in 1h0m0s, error "decode payload: it is bad"`)
+		equal(t, "state",
+			stateOf(t, store, "q", "a"), `queued [<bad> <3>], retry 0, in 1h0m0s, error "decode payload: it is bad"`)
 	})
 }
 

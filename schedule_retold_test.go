@@ -39,8 +39,11 @@ func inFleet(t *testing.T, test func(f *fleet)) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		test(&fleet{
-			T: t, store: store, client: skein.NewClient(store, skein.ClientOptions{}),
-			looks: inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), began: time.Now(),
+			T:      t,
+			store:  store,
+			client: skein.NewClient(store, skein.ClientOptions{}),
+			looks:  inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}),
+			began:  time.Now(),
 		})
 	})
 }
@@ -227,7 +230,9 @@ func TestBullMQ2988UpsertsInQuickSuccession(t *testing.T) {
 		q := reports(skein.QueueOptions[string]{})
 		stop := f.start(skein.ScheduleSet{})
 		for i := range 20 {
-			if err := q.Schedule(f.Context(), f.client, "nightly", skein.Interval(hour), "a", fmt.Sprint(i)); err != nil {
+			if err := q.Schedule(
+				f.Context(), f.client, "nightly", skein.Interval(hour), "a", fmt.Sprint(i),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -284,7 +289,9 @@ func TestSolidQueue420AnEdit(t *testing.T) {
 		f.sleepUntil(hour + time.Minute)
 		cron, zone := "*/30 * * * *", "UTC"
 		edit := inspect.ScheduleEdit{Cron: &cron, Zone: &zone}
-		if n, err := f.looks.EditSchedules(f.Context(), "reports", inspect.ScheduleSelection{Name: "nightly"}, edit); n != 1 || err != nil {
+		if n, err := f.looks.EditSchedules(
+			f.Context(), "reports", inspect.ScheduleSelection{Name: "nightly"}, edit,
+		); n != 1 || err != nil {
 			t.Fatalf("edit: %d, %v", n, err)
 		}
 		f.sleepUntil(2*hour + time.Minute)

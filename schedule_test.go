@@ -51,16 +51,19 @@ func TestAScheduleRunsItsHandler(t *testing.T) {
 
 		began := time.Now()
 		var ran []string
-		server := skein.NewServer(store, skein.ServerOptions{}, q.Each(func(_ context.Context, id, payload string) error {
-			ran = append(ran, fmt.Sprintf("%v %s %s", time.Since(began).Truncate(time.Second), id, payload))
-			return nil
-		}))
+		server := skein.NewServer(store, skein.ServerOptions{},
+			q.Each(func(_ context.Context, id, payload string) error {
+				ran = append(ran, fmt.Sprintf("%v %s %s", time.Since(began).Truncate(time.Second), id, payload))
+				return nil
+			}))
 		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 		defer cancel()
 		if err := server.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"1m0s tenant-1 totals", "11m0s tenant-1 totals", "21m0s tenant-1 totals"}, ran); diff != "" {
+		if diff := cmp.Diff(
+			[]string{"1m0s tenant-1 totals", "11m0s tenant-1 totals", "21m0s tenant-1 totals"}, ran,
+		); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)
 		}
 
@@ -78,12 +81,13 @@ func TestAScheduleRunsItsHandler(t *testing.T) {
 
 // countingChanges returns a store that counts changes of schedules.
 func countingChanges(store skein.Store, changes *atomic.Int64) skein.Store {
-	return storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		if call.Method == "ChangeSchedules" {
-			changes.Add(1)
-		}
-		return next(ctx)
-	})
+	return storekit.Intercept(store,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "ChangeSchedules" {
+				changes.Add(1)
+			}
+			return next(ctx)
+		})
 }
 
 func TestAnEqualScheduleWritesNothing(t *testing.T) {
@@ -125,8 +129,13 @@ func TestScheduleOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := core.Recurrence{
-		Spec: "every 1h0m0s 0", Data: []byte(`"totals"`), Meta: []byte("trace"), Tags: "night\x1fvip",
-		Jitter: time.Minute, Catchup: core.Catchup{Most: 24, Within: 48 * time.Hour}, Skip: true,
+		Spec:    "every 1h0m0s 0",
+		Data:    []byte(`"totals"`),
+		Meta:    []byte("trace"),
+		Tags:    "night\x1fvip",
+		Jitter:  time.Minute,
+		Catchup: core.Catchup{Most: 24, Within: 48 * time.Hour},
+		Skip:    true,
 	}
 	got := storedSchedules(t, store)[0]
 	if diff := cmp.Diff(want, got.Recurrence); diff != "" || !got.Paused {
@@ -140,7 +149,9 @@ func TestScheduleOptions(t *testing.T) {
 	if s := storedSchedules(t, store)[1]; s.Score != 7 || !s.FixedScore {
 		t.Errorf("score %v of QueueOptions.Score, fixed %v", s.Score, s.FixedScore)
 	}
-	if err := scored.Schedule(t.Context(), client, "weekly", skein.Interval(time.Hour), "a", "totals", skein.Score(9)); err != nil {
+	if err := scored.Schedule(
+		t.Context(), client, "weekly", skein.Interval(time.Hour), "a", "totals", skein.Score(9),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if s := storedSchedules(t, store)[1]; s.Score != 9 {
@@ -162,22 +173,102 @@ func TestInvalidSchedulesAreRefused(t *testing.T) {
 		want    error
 		text    string
 	}{
-		{"a cron expression", "n", skein.Cron("0 25 * * *", "UTC"), "a", nil, skein.ErrInvalidSchedule, "field 2, hour"},
+		{
+			"a cron expression",
+			"n",
+			skein.Cron("0 25 * * *", "UTC"),
+			"a",
+			nil,
+			skein.ErrInvalidSchedule,
+			"field 2, hour",
+		},
 		{"no zone", "n", skein.Cron("0 6 * * *", ""), "a", nil, skein.ErrInvalidSchedule, "time zone"},
-		{"an unknown zone", "n", skein.Cron("0 6 * * *", "Europe/Atlantis"), "a", nil, skein.ErrInvalidSchedule, "import time/tzdata"},
-		{"a day that no month has", "n", skein.Cron("0 6 30 2 *", "UTC"), "a", nil, skein.ErrInvalidSchedule, "never has a tick"},
+		{
+			"an unknown zone",
+			"n",
+			skein.Cron("0 6 * * *", "Europe/Atlantis"),
+			"a",
+			nil,
+			skein.ErrInvalidSchedule,
+			"import time/tzdata",
+		},
+		{
+			"a day that no month has",
+			"n",
+			skein.Cron("0 6 30 2 *", "UTC"),
+			"a",
+			nil,
+			skein.ErrInvalidSchedule,
+			"never has a tick",
+		},
 		{"the host's zone", "n", skein.Cron("0 6 * * *", "Local"), "a", nil, skein.ErrInvalidSchedule, "no location"},
 		{"a short interval", "n", skein.Interval(time.Millisecond), "a", nil, skein.ErrInvalidSchedule, "at least 1s"},
-		{"From of a cron expression", "n", skein.Cron("0 6 * * *", "UTC").From(time.Now()), "a", nil, skein.ErrInvalidSchedule, "From"},
+		{
+			"From of a cron expression",
+			"n",
+			skein.Cron("0 6 * * *", "UTC").From(time.Now()),
+			"a",
+			nil,
+			skein.ErrInvalidSchedule,
+			"From",
+		},
 		{"no spec", "n", skein.Spec{}, "a", nil, skein.ErrInvalidSchedule, "neither"},
 		{"no name", "", hourly, "a", nil, skein.ErrInvalidSchedule, "name"},
 		{"no id", "n", hourly, "", nil, skein.ErrInvalidID, "id"},
-		{"catch-up without Every", "n", hourly, "a", []skein.ScheduleOption{skein.Catchup(2, 0)}, skein.ErrInvalidSchedule, "every"},
-		{"a negative jitter", "n", hourly, "a", []skein.ScheduleOption{skein.Jitter(-1)}, skein.ErrInvalidSchedule, "jitter"},
-		{"a time", "n", hourly, "a", []skein.ScheduleOption{skein.In(time.Hour)}, skein.ErrInvalidOptions, "the spec decides"},
-		{"Urgent", "n", hourly, "a", []skein.ScheduleOption{skein.Urgent(0)}, skein.ErrInvalidOptions, "the spec decides"},
-		{"From of an invalid interval", "n", skein.Interval(0).From(time.Now()), "a", nil, skein.ErrInvalidSchedule, "at least 1s"},
-		{"Tell", "n", hourly, "a", []skein.ScheduleOption{skein.Tell(new(skein.Met))}, skein.ErrInvalidOptions, "the spec decides"},
+		{
+			"catch-up without Every",
+			"n",
+			hourly,
+			"a",
+			[]skein.ScheduleOption{skein.Catchup(2, 0)},
+			skein.ErrInvalidSchedule,
+			"every",
+		},
+		{
+			"a negative jitter",
+			"n",
+			hourly,
+			"a",
+			[]skein.ScheduleOption{skein.Jitter(-1)},
+			skein.ErrInvalidSchedule,
+			"jitter",
+		},
+		{
+			"a time",
+			"n",
+			hourly,
+			"a",
+			[]skein.ScheduleOption{skein.In(time.Hour)},
+			skein.ErrInvalidOptions,
+			"the spec decides",
+		},
+		{
+			"Urgent",
+			"n",
+			hourly,
+			"a",
+			[]skein.ScheduleOption{skein.Urgent(0)},
+			skein.ErrInvalidOptions,
+			"the spec decides",
+		},
+		{
+			"From of an invalid interval",
+			"n",
+			skein.Interval(0).From(time.Now()),
+			"a",
+			nil,
+			skein.ErrInvalidSchedule,
+			"at least 1s",
+		},
+		{
+			"Tell",
+			"n",
+			hourly,
+			"a",
+			[]skein.ScheduleOption{skein.Tell(new(skein.Met))},
+			skein.ErrInvalidOptions,
+			"the spec decides",
+		},
 		{"a nil option", "n", hourly, "a", []skein.ScheduleOption{nil}, skein.ErrInvalidOptions, "nil"},
 		{"a tag", "n", hourly, "a", []skein.ScheduleOption{skein.Tags("")}, skein.ErrInvalidTag, "tag"},
 	} {
@@ -227,7 +318,9 @@ func runWith(t *testing.T, store skein.Store, set skein.ScheduleSet) string {
 	t.Helper()
 	var log bytes.Buffer
 	options := skein.ServerOptions{Schedules: set, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	if _, err := skein.NewServer(store, options, reports(skein.QueueOptions[string]{}).Each(ignore)).RunDue(t.Context()); err != nil {
+	if _, err := skein.NewServer(
+		store, options, reports(skein.QueueOptions[string]{}).Each(ignore),
+	).RunDue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return log.String()
@@ -277,7 +370,8 @@ func TestAServerDeclaresManySchedules(t *testing.T) {
 	q := reports(skein.QueueOptions[string]{})
 	set := skein.ScheduleSet{Name: "billing"}
 	for i := range 1234 {
-		set.Schedules = append(set.Schedules, q.NewSchedule("nightly", skein.Interval(time.Hour), fmt.Sprint("tenant-", i), "totals"))
+		set.Schedules = append(set.Schedules,
+			q.NewSchedule("nightly", skein.Interval(time.Hour), fmt.Sprint("tenant-", i), "totals"))
 	}
 
 	var servers sync.WaitGroup // two servers declare at once
@@ -331,16 +425,21 @@ func TestAServerWaitsToDeclareItsSchedules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := errors.New("connection refused")
 		var calls atomic.Int64
-		store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-			if call.Method == "Schedules" && calls.Add(1) < 100 {
-				return fails
-			}
-			return next(ctx)
-		})
+		store := storekit.Intercept(memory.New(memory.Options{}),
+			func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				if call.Method == "Schedules" && calls.Add(1) < 100 {
+					return fails
+				}
+				return next(ctx)
+			})
 		q := reports(skein.QueueOptions[string]{})
-		set := skein.ScheduleSet{Name: "s", Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")}}
+		set := skein.ScheduleSet{
+			Name:      "s",
+			Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")},
+		}
 		var log bytes.Buffer
-		server := skein.NewServer(store, skein.ServerOptions{Schedules: set, Logger: slog.New(slog.NewTextHandler(&log, nil))}, q.Each(ignore))
+		server := skein.NewServer(store,
+			skein.ServerOptions{Schedules: set, Logger: slog.New(slog.NewTextHandler(&log, nil))}, q.Each(ignore))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		if err := server.Run(ctx); err != nil {
@@ -365,17 +464,20 @@ func TestAScheduleSurvivesAConflict(t *testing.T) {
 	q := reports(skein.QueueOptions[string]{})
 	other := skein.NewClient(inner, skein.ClientOptions{})
 	var once sync.Once
-	store := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		if call.Method == "ChangeSchedules" {
-			once.Do(func() {
-				if err := q.Schedule(ctx, other, "nightly", skein.Interval(time.Minute), "a", "first"); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		return next(ctx)
-	})
-	if err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", "last"); err != nil {
+	store := storekit.Intercept(inner,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "ChangeSchedules" {
+				once.Do(func() {
+					if err := q.Schedule(ctx, other, "nightly", skein.Interval(time.Minute), "a", "first"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return next(ctx)
+		})
+	if err := q.Schedule(
+		t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", "last",
+	); err != nil {
 		t.Fatal(err)
 	}
 	got := storedSchedules(t, store)
@@ -425,7 +527,9 @@ func TestADeclarationChangesTags(t *testing.T) {
 			return nil
 		})
 		for _, tags := range [][]string{{"night"}, {"night", "vip"}, {"vip"}, nil} {
-			if err := q.Schedule(t.Context(), client, "nightly", skein.Interval(time.Hour), "a", "totals", skein.Tags(tags...)); err != nil {
+			if err := q.Schedule(
+				t.Context(), client, "nightly", skein.Interval(time.Hour), "a", "totals", skein.Tags(tags...),
+			); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Hour)
@@ -461,18 +565,22 @@ func TestAFailedCallEndsADeclaration(t *testing.T) {
 	} {
 		for fail := 1; ; fail++ {
 			inner := memory.New(memory.Options{})
-			runWith(t, inner, skein.ScheduleSet{Name: "billing", Schedules: []skein.Schedule{q.NewSchedule("old", hourly, "a", "totals")}})
-			calls, failed := 0, ""
-			store := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-				switch call.Method {
-				case "Declare", "Queues", "Schedules", "ChangeSchedules":
-					if calls++; calls == fail {
-						failed = call.Method
-						return fails
-					}
-				}
-				return next(ctx)
+			runWith(t, inner, skein.ScheduleSet{
+				Name:      "billing",
+				Schedules: []skein.Schedule{q.NewSchedule("old", hourly, "a", "totals")},
 			})
+			calls, failed := 0, ""
+			store := storekit.Intercept(inner,
+				func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+					switch call.Method {
+					case "Declare", "Queues", "Schedules", "ChangeSchedules":
+						if calls++; calls == fail {
+							failed = call.Method
+							return fails
+						}
+					}
+					return next(ctx)
+				})
 			err := do(skein.NewClient(store, skein.ClientOptions{}), store)
 			if failed == "" {
 				break
@@ -496,17 +604,24 @@ func TestAFailedPruneIsLogged(t *testing.T) {
 		"forgotten": {ports.ErrUnknownQueue, false},
 	} {
 		inner := memory.New(memory.Options{})
-		runWith(t, inner, skein.ScheduleSet{Name: "billing", Schedules: []skein.Schedule{q.NewSchedule("old", hourly, "a", "totals")}})
-		pruning := false
-		store := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-			pruning = pruning || call.Method == "Queues"
-			if pruning && call.Method == "Schedules" {
-				return want.err
-			}
-			return next(ctx)
+		runWith(t, inner, skein.ScheduleSet{
+			Name:      "billing",
+			Schedules: []skein.Schedule{q.NewSchedule("old", hourly, "a", "totals")},
 		})
+		pruning := false
+		store := storekit.Intercept(inner,
+			func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				pruning = pruning || call.Method == "Queues"
+				if pruning && call.Method == "Schedules" {
+					return want.err
+				}
+				return next(ctx)
+			})
 		log := runWith(t, store, skein.ScheduleSet{
-			Name: "billing", Version: 1, Prune: true, Schedules: []skein.Schedule{q.NewSchedule("new", hourly, "a", "totals")},
+			Name:      "billing",
+			Version:   1,
+			Prune:     true,
+			Schedules: []skein.Schedule{q.NewSchedule("new", hourly, "a", "totals")},
 		})
 		if got := strings.Contains(log, "may be left"); got != want.logged || len(storedSchedules(t, inner)) != 2 {
 			t.Errorf("%s: %d schedules, log\n%s", name, len(storedSchedules(t, inner)), log)
@@ -519,17 +634,20 @@ func TestAHungDeclarationIsRepeated(t *testing.T) {
 	for _, method := range []string{"Declare", "Queues", "Schedules", "ChangeSchedules"} {
 		synctest.Test(t, func(t *testing.T) {
 			inner, hung := memory.New(memory.Options{}), false
-			store := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-				if call.Method == method && !hung {
-					hung = true
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				return next(ctx)
-			})
+			store := storekit.Intercept(inner,
+				func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+					if call.Method == method && !hung {
+						hung = true
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return next(ctx)
+				})
 			q := reports(skein.QueueOptions[string]{})
 			set := skein.ScheduleSet{
-				Name: "s", Prune: true, Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")},
+				Name:      "s",
+				Prune:     true,
+				Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")},
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -550,22 +668,24 @@ func TestAReplyWithoutAnswersEndsADeclaration(t *testing.T) {
 		"shards of queue":        ports.SchedulesPage{Unreached: []core.Shard{{Queue: "reports"}}},
 		"declare them from one ": ports.ChangeSchedulesReply{Results: []ports.ScheduleResult{ports.ScheduleRefused}},
 	} {
-		store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-			switch r := call.Reply.(type) {
-			case *ports.ChangeSchedulesReply:
-				if answer, ok := reply.(ports.ChangeSchedulesReply); ok {
-					*r = answer
-					return nil
+		store := storekit.Intercept(memory.New(memory.Options{}),
+			func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				switch r := call.Reply.(type) {
+				case *ports.ChangeSchedulesReply:
+					if answer, ok := reply.(ports.ChangeSchedulesReply); ok {
+						*r = answer
+						return nil
+					}
+				case *ports.SchedulesPage:
+					if answer, ok := reply.(ports.SchedulesPage); ok {
+						*r = answer
+						return nil
+					}
 				}
-			case *ports.SchedulesPage:
-				if answer, ok := reply.(ports.SchedulesPage); ok {
-					*r = answer
-					return nil
-				}
-			}
-			return next(ctx)
-		})
-		err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", "totals")
+				return next(ctx)
+			})
+		err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly",
+			skein.Interval(time.Hour), "a", "totals")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -580,20 +700,22 @@ func TestAScheduleDeclaresAForgottenQueue(t *testing.T) {
 		again  error
 	}{{"Schedules", nil}, {"Schedules", fails}, {"ChangeSchedules", nil}, {"ChangeSchedules", fails}} {
 		forgotten, declared := false, 0
-		store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-			switch {
-			case call.Method == "Declare":
-				if declared++; declared == 2 && test.again != nil {
-					return test.again
+		store := storekit.Intercept(memory.New(memory.Options{}),
+			func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				switch {
+				case call.Method == "Declare":
+					if declared++; declared == 2 && test.again != nil {
+						return test.again
+					}
+				case call.Method == test.method && !forgotten:
+					forgotten = true
+					return ports.ErrUnknownQueue
 				}
-			case call.Method == test.method && !forgotten:
-				forgotten = true
-				return ports.ErrUnknownQueue
-			}
-			return next(ctx)
-		})
+				return next(ctx)
+			})
 		q := reports(skein.QueueOptions[string]{})
-		err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", "totals")
+		err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly",
+			skein.Interval(time.Hour), "a", "totals")
 		if !errors.Is(err, test.again) || declared != 2 || len(storedSchedules(t, store)) == 1 != (test.again == nil) {
 			t.Errorf("%s: error %v after %d declarations, want %v", test.method, err, declared, test.again)
 		}
@@ -606,7 +728,9 @@ func TestSchedulesNeedAQueueAClientAndAKey(t *testing.T) {
 	hourly := skein.Interval(time.Hour)
 	var none skein.Queue[string]
 	for about, test := range map[string]struct{ err, want error }{
-		"Schedule without a queue":    {none.Schedule(t.Context(), client, "n", hourly, "a", "x"), skein.ErrInvalidQueue},
+		"Schedule without a queue": {
+			none.Schedule(t.Context(), client, "n", hourly, "a", "x"), skein.ErrInvalidQueue,
+		},
 		"Schedule without a client":   {q.Schedule(t.Context(), nil, "n", hourly, "a", "x"), skein.ErrInvalidOptions},
 		"Unschedule without a queue":  {none.Unschedule(t.Context(), client, "n", "a"), skein.ErrInvalidQueue},
 		"Unschedule without a client": {q.Unschedule(t.Context(), nil, "n", "a"), skein.ErrInvalidOptions},
@@ -630,7 +754,10 @@ func TestASetLeavesOtherSchedules(t *testing.T) {
 	}
 	var got []string
 	for _, s := range []skein.ScheduleSet{
-		set("letters", 9, false, "a"), set("billing", 1, false, "b"), set("billing", 1, false, "c"), set("billing", 1, true, "d"),
+		set("letters", 9, false, "a"),
+		set("billing", 1, false, "b"),
+		set("billing", 1, false, "c"),
+		set("billing", 1, true, "d"),
 	} {
 		if log := runWith(t, store, s); strings.Contains(log, "a higher version") {
 			t.Errorf("log of set %s: %s", s.Name, log)
@@ -654,14 +781,18 @@ func TestAServerEndsWithoutItsSchedules(t *testing.T) {
 		ports.ErrInvalidRequest:          ports.ErrInvalidRequest,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-				if call.Method == "Schedules" {
-					return fails
-				}
-				return next(ctx)
-			})
+			store := storekit.Intercept(memory.New(memory.Options{}),
+				func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+					if call.Method == "Schedules" {
+						return fails
+					}
+					return next(ctx)
+				})
 			q := reports(skein.QueueOptions[string]{})
-			set := skein.ScheduleSet{Name: "s", Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")}}
+			set := skein.ScheduleSet{
+				Name:      "s",
+				Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")},
+			}
 			server := skein.NewServer(store, skein.ServerOptions{Schedules: set}, q.Each(ignore))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Second/2)
 			defer cancel()
@@ -675,7 +806,8 @@ func TestAServerEndsWithoutItsSchedules(t *testing.T) {
 func TestAPayloadThatCannotBeEncodedIsNotScheduled(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("reports", skein.QueueOptions[func()]{})
-	err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", func() {})
+	err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly",
+		skein.Interval(time.Hour), "a", func() {})
 	if err == nil || len(storedSchedules(t, store)) > 0 {
 		t.Errorf("error %v", err)
 	}

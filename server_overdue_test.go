@@ -55,12 +55,15 @@ func TestAHandlerThatIgnoresItsTimeoutIsLoggedEachMinute(t *testing.T) {
 
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
-				server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, h)
+				server := skein.NewServer(store,
+					skein.ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, h)
 				done := make(chan error, 1)
 				go func() { done <- server.Run(ctx) }()
 
 				synctest.Wait()
-				if err := q.Push(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "order-1", "x"); err != nil {
+				if err := q.Push(
+					t.Context(), skein.NewClient(store, skein.ClientOptions{}), "order-1", "x",
+				); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(4 * time.Minute)

@@ -41,13 +41,16 @@ func TestAPoolThatLanesCanUseUpIsInTheLogOnce(t *testing.T) {
 
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
-				server := skein.NewServer(pooledStore{inner, c.connections}, skein.ServerOptions{Lanes: 8, Logger: slog.New(log)},
+				server := skein.NewServer(
+					pooledStore{inner, c.connections},
+					skein.ServerOptions{Lanes: 8, Logger: slog.New(log)},
 					q.Handler(func(ctx context.Context, _ string, _ []string) error {
 						if c.settles {
 							return skein.SettleIn(ctx, inner)
 						}
 						return nil
-					}))
+					}),
+				)
 
 				done := make(chan error, 1)
 				go func() { done <- server.Run(ctx) }()
@@ -57,7 +60,8 @@ func TestAPoolThatLanesCanUseUpIsInTheLogOnce(t *testing.T) {
 					t.Error(err)
 				}
 
-				if got := log.of(slog.LevelWarn, "needs attention"); len(got) != c.want || c.want > 0 && got[0]["check"].String() != "pool" {
+				if got := log.of(slog.LevelWarn, "needs attention"); len(got) != c.want ||
+					c.want > 0 && got[0]["check"].String() != "pool" {
 					t.Errorf("the log says %v; want %d rows of the pool", got, c.want)
 				}
 			})

@@ -60,12 +60,13 @@ func TestAnObserverMayAskBack(t *testing.T) {
 			}
 		}
 
-		server = skein.NewServer(store, skein.ServerOptions{Observer: o, Lanes: 2}, q.Each(func(_ context.Context, id, _ string) error {
-			if id == "hangs" {
-				time.Sleep(2 * time.Minute)
-			}
-			return errBoom
-		}))
+		server = skein.NewServer(store, skein.ServerOptions{Observer: o, Lanes: 2},
+			q.Each(func(_ context.Context, id, _ string) error {
+				if id == "hangs" {
+					time.Sleep(2 * time.Minute)
+				}
+				return errBoom
+			}))
 
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -125,15 +126,17 @@ func TestAnObserverThatBlocksLosesNothing(t *testing.T) {
 
 				var runs atomic.Int64
 				log := newRecorder(slog.LevelWarn)
-				stop := serveLogged(t, store, skein.ServerOptions{Observer: o, Lanes: 4}, log, q.Each(func(context.Context, string, string) error {
-					runs.Add(1)
-					return nil
-				}))
+				stop := serveLogged(t, store, skein.ServerOptions{Observer: o, Lanes: 4}, log,
+					q.Each(func(context.Context, string, string) error {
+						runs.Add(1)
+						return nil
+					}))
 
 				pushMany(t, store, q, 100)
 				time.Sleep(30 * time.Second)
 				got := runs.Load()
-				if of := method == "BatchStart" || method == "BatchEnd" || method == "JobsEnded"; of && got < 50 || got == 100 && method == "BatchStart" {
+				if of := method == "BatchStart" || method == "BatchEnd" || method == "JobsEnded"; of && got < 50 ||
+					got == 100 && method == "BatchStart" {
 					t.Errorf("%d of 100 jobs have run while it blocks; want those of other lanes", got)
 				}
 

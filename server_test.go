@@ -135,7 +135,8 @@ func TestEachServerOptionCounts(t *testing.T) {
 				push(t, store, queue, id, "x")
 			}
 
-			run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 2, Logger: quiet}, h), func() { time.Sleep(time.Minute) })
+			run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 2, Logger: quiet}, h),
+				func() { time.Sleep(time.Minute) })
 			equal(t, "batches at once", most, 2)
 		}},
 		{"PollInterval", func(t *testing.T, store *memory.Store) {
@@ -146,7 +147,11 @@ func TestEachServerOptionCounts(t *testing.T) {
 				return nil
 			})
 			deaf := struct{ ports.ShardStore }{store} // without wake-ups
-			run(t, skein.NewServer(deaf, skein.ServerOptions{PollInterval: 7 * time.Second, LeaseTTL: time.Minute, Logger: quiet}, h), func() {
+			run(t, skein.NewServer(deaf, skein.ServerOptions{
+				PollInterval: 7 * time.Second,
+				LeaseTTL:     time.Minute,
+				Logger:       quiet,
+			}, h), func() {
 				time.Sleep(time.Millisecond)
 				push(t, store, queue, "a", "x")
 				time.Sleep(time.Minute)
@@ -154,14 +159,15 @@ func TestEachServerOptionCounts(t *testing.T) {
 			equal(t, "seen after", took, 7*time.Second)
 		}},
 		{"TTL", func(t *testing.T, store *memory.Store) {
-			run(t, skein.NewServer(store, skein.ServerOptions{LeaseTTL: 3 * time.Second, Logger: quiet}, nop(queue)), func() {
-				synctest.Wait()
-				stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"q"}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				equal(t, "lease", stats[0].Shards[0].ExpiresAt.Sub(stats[0].Now), 3*time.Second)
-			})
+			run(t, skein.NewServer(store, skein.ServerOptions{LeaseTTL: 3 * time.Second, Logger: quiet}, nop(queue)),
+				func() {
+					synctest.Wait()
+					stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"q"}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					equal(t, "lease", stats[0].Shards[0].ExpiresAt.Sub(stats[0].Now), 3*time.Second)
+				})
 		}},
 		{"Prefetch", func(t *testing.T, store *memory.Store) {
 			equal(t, "most claimed without prefetch", mostClaimed(t, store, queue, skein.NoPrefetch), 1)
@@ -172,14 +178,22 @@ func TestEachServerOptionCounts(t *testing.T) {
 			push(t, store, dead, "a", "x")
 			shard := core.Shard{Queue: "dead"}
 			lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
-				Shard: shard, Shards: 1, Generation: 1, Owner: "dead", Attempt: 1, TTL: time.Second,
+				Shard:      shard,
+				Shards:     1,
+				Generation: 1,
+				Owner:      "dead",
+				Attempt:    1,
+				TTL:        time.Second,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 
 			if _, err := store.Turn(t.Context(), ports.TurnRequest{
-				Lease: ports.Lease{Shard: shard, Owner: "dead", Token: lease.Token}, Number: 1, TTL: time.Second, Want: 1,
+				Lease:  ports.Lease{Shard: shard, Owner: "dead", Token: lease.Token},
+				Number: 1,
+				TTL:    time.Second,
+				Want:   1,
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -315,8 +329,12 @@ func TestEachServerOptionCounts(t *testing.T) {
 			}))
 
 			equal(t, "buried", got, []skein.Buried{{
-				Queue: "once", ID: "a", Payloads: []core.Payload{{Data: []byte(`"x"`), Score: 1}},
-				Reason: skein.BuriedExhausted, Error: "boom", Group: "boom",
+				Queue:    "once",
+				ID:       "a",
+				Payloads: []core.Payload{{Data: []byte(`"x"`), Score: 1}},
+				Reason:   skein.BuriedExhausted,
+				Error:    "boom",
+				Group:    "boom",
 			}})
 		}},
 		{"OnFatal", func(t *testing.T, store *memory.Store) {
@@ -324,7 +342,8 @@ func TestEachServerOptionCounts(t *testing.T) {
 			var last error
 			o := skein.ServerOptions{Logger: quiet, OnFatal: func(err error) { last = err }}
 			err := skein.NewServer(store, o, nop(queue)).Run(t.Context())
-			if !errors.Is(err, skein.ErrShardCountMismatch) || last != err || !strings.Contains(err.Error(), "docs/guide/resharding.md") {
+			if !errors.Is(err, skein.ErrShardCountMismatch) || last != err ||
+				!strings.Contains(err.Error(), "docs/guide/resharding.md") {
 				t.Errorf("Run = %v, last words %v; want ErrShardCountMismatch in both", err, last)
 			}
 		}},
@@ -370,7 +389,9 @@ func TestEachServerOptionCounts(t *testing.T) {
 		}},
 		{"Logger", func(t *testing.T, store *memory.Store) {
 			var out bytes.Buffer
-			o := skein.ServerOptions{Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+			o := skein.ServerOptions{
+				Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			}
 			run(t, skein.NewServer(store, o, nop(queue)), synctest.Wait)
 			if !strings.Contains(out.String(), "lease acquired") {
 				t.Errorf("log has no lease: %s", out.String())
@@ -379,13 +400,15 @@ func TestEachServerOptionCounts(t *testing.T) {
 		{"Observer", func(t *testing.T, store *memory.Store) {
 			push(t, store, queue, "a", "x")
 			seen := &watcher{}
-			runDue(t, store, skein.ServerOptions{Observer: seen}, queue.Handler(func(ctx context.Context, _ string, _ []string) error {
-				if ctx.Value(noteKey{}) != "observer" {
-					t.Error("the handler's context is not the observer's")
-				}
-				return nil
-			}))
-			equal(t, "seen", seen.counts, map[string]int{"start": 1, "done": 1, "claimed": 1, "settled": 1, "acquired": 4, "released": 4})
+			runDue(t, store, skein.ServerOptions{Observer: seen},
+				queue.Handler(func(ctx context.Context, _ string, _ []string) error {
+					if ctx.Value(noteKey{}) != "observer" {
+						t.Error("the handler's context is not the observer's")
+					}
+					return nil
+				}))
+			equal(t, "seen", seen.counts,
+				map[string]int{"start": 1, "done": 1, "claimed": 1, "settled": 1, "acquired": 4, "released": 4})
 		}},
 		{"Name", func(t *testing.T, store *memory.Store) {
 			run(t, skein.NewServer(store, skein.ServerOptions{Name: "north", Logger: quiet}, nop(queue)), func() {

@@ -72,7 +72,8 @@ func TestHandlersGetTheTagsOfTheirJob(t *testing.T) {
 	}
 
 	found, err := inspect.New(store, inspect.Options{}).Find(ctx, "q", "a")
-	if err != nil || found.DeadLetter == nil || !slices.Equal(found.DeadLetter.Tags, []string{"A", "b", "import-7", "vip"}) {
+	if err != nil || found.DeadLetter == nil ||
+		!slices.Equal(found.DeadLetter.Tags, []string{"A", "b", "import-7", "vip"}) {
 		t.Errorf("the dead letter is %+v, %v", found.DeadLetter, err)
 	}
 }
@@ -83,8 +84,11 @@ func TestInvalidTagsAreRefused(t *testing.T) {
 	client := skein.NewClient(store, skein.ClientOptions{})
 
 	for name, o := range map[string][]skein.PushOption{
-		"empty": {skein.Tags("a", "")}, "long": {skein.Tags(strings.Repeat("é", 33))}, "not UTF-8": {skein.Tags("\xff")}, "control": {skein.Tags("a\nb")},
-		"nine": {skein.Tags("a", "b", "c", "d", "e"), skein.Tags("f", "g", "h", "i")},
+		"empty":     {skein.Tags("a", "")},
+		"long":      {skein.Tags(strings.Repeat("é", 33))},
+		"not UTF-8": {skein.Tags("\xff")},
+		"control":   {skein.Tags("a\nb")},
+		"nine":      {skein.Tags("a", "b", "c", "d", "e"), skein.Tags("f", "g", "h", "i")},
 	} {
 		err := q.PushMany(t.Context(), client, []skein.Entry[string]{{ID: "a"}, {ID: "b", Options: o}})
 		if !errors.Is(err, skein.ErrInvalidTag) || !strings.Contains(err.Error(), "push 2 of 2") {
@@ -99,7 +103,9 @@ func TestInvalidTagsAreRefused(t *testing.T) {
 	if err != nil || len(queues) > 0 {
 		t.Errorf("a refused push has declared %v, %v", queues, err)
 	}
-	if err := q.Push(t.Context(), client, "a", "p", skein.Tags("a", "b", "c", "d", "e", "f", "g", strings.Repeat("é", 32), "a")); err != nil {
+	if err := q.Push(
+		t.Context(), client, "a", "p", skein.Tags("a", "b", "c", "d", "e", "f", "g", strings.Repeat("é", 32), "a"),
+	); err != nil {
 		t.Errorf("8 tags, one of them twice: %v", err)
 	}
 }

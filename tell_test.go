@@ -28,7 +28,9 @@ func TestTellStoresWhatAPushMet(t *testing.T) {
 		{"d", 0, skein.Met{Superseded: 1}},
 	} {
 		met := skein.Met{Later: 7} // of an earlier call
-		if err := queue.Push(t.Context(), client, "42", tt.payload, skein.Score(tt.score), skein.Tell(&met)); err != nil {
+		if err := queue.Push(
+			t.Context(), client, "42", tt.payload, skein.Score(tt.score), skein.Tell(&met),
+		); err != nil {
 			t.Fatal(err)
 		}
 		if met != tt.want {
@@ -80,17 +82,21 @@ func TestTellIsForAWholePush(t *testing.T) {
 	queue := skein.NewQueue("orders", skein.QueueOptions[string]{})
 	var met skein.Met
 	tell := []skein.PushOption{skein.Tell(&met)}
-	err := queue.PushMany(t.Context(), client, []skein.Entry[string]{{ID: "a", Payload: "p"}, {ID: "b", Payload: "p", Options: tell}})
+	err := queue.PushMany(t.Context(), client,
+		[]skein.Entry[string]{{ID: "a", Payload: "p"}, {ID: "b", Payload: "p", Options: tell}})
 	if !errors.Is(err, skein.ErrInvalidOptions) || !strings.Contains(err.Error(), "push 2 of 2") {
 		t.Errorf("PushMany of two returned %v", err)
 	}
 	if queues, err := store.Queues(t.Context()); err != nil || len(queues) > 0 {
 		t.Errorf("the refused push declared %v, %v", queues, err)
 	}
-	if err := queue.PushMany(t.Context(), client, []skein.Entry[string]{{ID: "a", Payload: "p", Options: tell}}); err != nil || met != (skein.Met{New: 1}) {
+	if err := queue.PushMany(
+		t.Context(), client, []skein.Entry[string]{{ID: "a", Payload: "p", Options: tell}},
+	); err != nil || met != (skein.Met{New: 1}) {
 		t.Errorf("PushMany of one met %+v, %v", met, err)
 	}
-	if err := queue.Then(t.Context(), client, "a", "p", tell...); !errors.Is(err, skein.ErrInvalidOptions) || !strings.Contains(err.Error(), "Tell") {
+	if err := queue.Then(t.Context(), client, "a", "p", tell...); !errors.Is(err, skein.ErrInvalidOptions) ||
+		!strings.Contains(err.Error(), "Tell") {
 		t.Errorf("Then returned %v", err)
 	}
 }
@@ -134,13 +140,16 @@ func TestTellOfManyWithoutAnAnswer(t *testing.T) {
 	entries := []skein.Entry[string]{{ID: "a", Payload: "p"}, {ID: "b", Payload: "p"}}
 	push := func(store skein.Store, options ...skein.PushManyOption) (counts skein.Met, err error) {
 		counts.New = 7 // of an earlier call
-		err = queue.PushMany(t.Context(), skein.NewClient(store, skein.ClientOptions{}), entries, append(options, skein.Tell(&counts))...)
+		err = queue.PushMany(t.Context(), skein.NewClient(store, skein.ClientOptions{}), entries,
+			append(options, skein.Tell(&counts))...)
 		return counts, err
 	}
-	if counts, err := push(uncounted{memory.New(memory.Options{}), nil}); err != nil || counts != (skein.Met{Later: 2}) {
+	if counts, err := push(uncounted{memory.New(memory.Options{}), nil}); err != nil ||
+		counts != (skein.Met{Later: 2}) {
 		t.Errorf("a push that is decided later met %+v, %v", counts, err)
 	}
-	if counts, err := push(uncounted{memory.New(memory.Options{}), errors.New("lost")}); err == nil || counts != (skein.Met{}) {
+	if counts, err := push(uncounted{memory.New(memory.Options{}), errors.New("lost")}); err == nil ||
+		counts != (skein.Met{}) {
 		t.Errorf("a push of unknown outcome met %+v, %v", counts, err)
 	}
 	if counts, err := push(&halved{memory.New(memory.Options{})}); err == nil || counts != (skein.Met{New: 1}) {
@@ -179,7 +188,8 @@ func TestQueuesRefuseInvalidMergeRules(t *testing.T) {
 		{skein.MergeRule{Keep: 1}, "Keep 1 with the smaller score"},
 	} {
 		queue := skein.NewQueue("orders", skein.QueueOptions[string]{Merge: tt.rule})
-		if err := queue.Push(t.Context(), client, "42", "a"); !errors.Is(err, skein.ErrInvalidQueue) || !strings.Contains(err.Error(), tt.says) {
+		if err := queue.Push(t.Context(), client, "42", "a"); !errors.Is(err, skein.ErrInvalidQueue) ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("a queue with %v: %v, want ErrInvalidQueue with %q", tt.rule, err, tt.says)
 		}
 	}
@@ -195,7 +205,8 @@ func TestAQueueKeepsItsMergeRule(t *testing.T) {
 	if err := push(skein.Newest()); err != nil {
 		t.Fatal(err)
 	}
-	if err := push(skein.Union()); !errors.Is(err, skein.ErrQueueMismatch) || !strings.Contains(err.Error(), "newest, not union; declare it with newest") {
+	if err := push(skein.Union()); !errors.Is(err, skein.ErrQueueMismatch) ||
+		!strings.Contains(err.Error(), "newest, not union; declare it with newest") {
 		t.Errorf("another rule: %v", err)
 	}
 	if err := push(skein.Newest()); err != nil {

@@ -29,9 +29,13 @@ type thenWorld struct {
 func newThenWorld(t *testing.T) *thenWorld {
 	store := memory.New(memory.Options{})
 	return &thenWorld{
-		t: t, store: store, client: skein.NewClient(store, skein.ClientOptions{}),
-		source: skein.NewQueue("source", skein.QueueOptions[string]{Backoff: func(int) time.Duration { return time.Hour }}),
-		next:   skein.NewQueue("next", skein.QueueOptions[string]{}),
+		t:      t,
+		store:  store,
+		client: skein.NewClient(store, skein.ClientOptions{}),
+		source: skein.NewQueue("source", skein.QueueOptions[string]{
+			Backoff: func(int) time.Duration { return time.Hour },
+		}),
+		next: skein.NewQueue("next", skein.QueueOptions[string]{}),
 	}
 }
 
@@ -110,19 +114,22 @@ func TestThenPushesAfterSuccess(t *testing.T) {
 func TestThenPushesQueuesInOrder(t *testing.T) {
 	w := newThenWorld(t)
 	var pushed []string
-	client := skein.NewClient(w.store, skein.ClientOptions{Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
-		return func(ctx context.Context, p *skein.RawPush) error {
-			pushed = append(pushed, fmt.Sprint(p.Queue, len(p.Entries)))
-			if p.Queue == "c" {
-				return errBoom
+	client := skein.NewClient(w.store, skein.ClientOptions{
+		Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
+			return func(ctx context.Context, p *skein.RawPush) error {
+				pushed = append(pushed, fmt.Sprint(p.Queue, len(p.Entries)))
+				if p.Queue == "c" {
+					return errBoom
+				}
+				return next(ctx, p)
 			}
-			return next(ctx, p)
-		}
-	}}})
+		}},
+	})
 	w.run(w.source.Handler(func(ctx context.Context, _ string, _ []string) error {
 		var failed error
 		for _, queue := range []string{"b", "a", "c", "b", "d", "a"} {
-			failed = errors.Join(failed, skein.NewQueue(queue, skein.QueueOptions[string]{}).Then(ctx, client, "id", queue))
+			failed = errors.Join(failed,
+				skein.NewQueue(queue, skein.QueueOptions[string]{}).Then(ctx, client, "id", queue))
 		}
 		return failed
 	}), "x")
@@ -197,7 +204,8 @@ func TestThenRefuses(t *testing.T) {
 		kept = ctx
 		refused("a bad id", w.next.Then(ctx, w.client, "", "p"), skein.ErrInvalidID)
 		refused("no client", w.next.Then(ctx, nil, "id", "p"), skein.ErrInvalidOptions)
-		refused("a bad queue", skein.NewQueue("", skein.QueueOptions[int]{}).Then(ctx, w.client, "id", 1), skein.ErrInvalidQueue)
+		refused("a bad queue", skein.NewQueue("", skein.QueueOptions[int]{}).Then(ctx, w.client, "id", 1),
+			skein.ErrInvalidQueue)
 		for n := range skein.MaxThenEntries {
 			w.then(ctx, "id", fmt.Sprint(n))
 		}
@@ -291,7 +299,10 @@ func TestABatchHandlerPushesAtItsEnd(t *testing.T) {
 // If the push fails, the job fails, whatever its handler has returned: it must run again.
 func TestThenThatFailsIsAFailure(t *testing.T) {
 	for name, result := range map[string]error{
-		"done": nil, "buried": skein.Bury(errBoom), "snoozed": skein.Snooze(time.Minute), "awaiting": skein.Await(time.Minute),
+		"done":     nil,
+		"buried":   skein.Bury(errBoom),
+		"snoozed":  skein.Snooze(time.Minute),
+		"awaiting": skein.Await(time.Minute),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newThenWorld(t)
@@ -308,7 +319,8 @@ func TestThenThatFailsIsAFailure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if q := found.Queued; q == nil || q.PayloadCount != 2 || !strings.Contains(q.LastError, "push after the job") || found.DeadLetter != nil {
+			if q := found.Queued; q == nil || q.PayloadCount != 2 ||
+				!strings.Contains(q.LastError, "push after the job") || found.DeadLetter != nil {
 				t.Errorf("queued %+v, dead %+v; want both payloads to be retried for the push", q, found.DeadLetter)
 			}
 		})
@@ -320,14 +332,16 @@ func TestThenThatFailsIsAFailure(t *testing.T) {
 func TestThenRefusesWhatComesLate(t *testing.T) {
 	w := newThenWorld(t)
 	var late context.Context
-	client := skein.NewClient(w.store, skein.ClientOptions{Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
-		return func(ctx context.Context, push *skein.RawPush) error {
-			if err := w.next.Then(late, w.client, "late", "p"); !errors.Is(err, skein.ErrInvalidOptions) {
-				t.Errorf("pushed after the handler's return: %v", err)
+	client := skein.NewClient(w.store, skein.ClientOptions{
+		Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
+			return func(ctx context.Context, push *skein.RawPush) error {
+				if err := w.next.Then(late, w.client, "late", "p"); !errors.Is(err, skein.ErrInvalidOptions) {
+					t.Errorf("pushed after the handler's return: %v", err)
+				}
+				return next(ctx, push)
 			}
-			return next(ctx, push)
-		}
-	}}})
+		}},
+	})
 	w.run(w.source.Handler(func(ctx context.Context, _ string, _ []string) error {
 		late = ctx
 		return w.next.Then(ctx, client, "in time", "p")
@@ -387,7 +401,9 @@ func (f *unsteady) Push(ctx context.Context, r ports.PushRequest) (ports.PushRep
 func TestThenLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newThenWorld(t)
-		w.source = skein.NewQueue("source", skein.QueueOptions[string]{Backoff: func(int) time.Duration { return time.Second }})
+		w.source = skein.NewQueue("source", skein.QueueOptions[string]{
+			Backoff: func(int) time.Duration { return time.Second },
+		})
 		shaky := skein.NewClient(&unsteady{Store: w.store}, skein.ClientOptions{})
 
 		const ids = 100
@@ -463,10 +479,11 @@ func TestThenHasTheTimeoutOfItsQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New(memory.Options{})
-				hung := skein.NewClient(storekit.Intercept(store, func(ctx context.Context, _ storekit.Call, _ func(context.Context) error) error {
-					<-ctx.Done()
-					return context.Cause(ctx)
-				}), skein.ClientOptions{})
+				hung := skein.NewClient(storekit.Intercept(store,
+					func(ctx context.Context, _ storekit.Call, _ func(context.Context) error) error {
+						<-ctx.Done()
+						return context.Cause(ctx)
+					}), skein.ClientOptions{})
 
 				source := skein.NewQueue("source", skein.QueueOptions[string]{Timeout: time.Second})
 				next := skein.NewQueue("next", skein.QueueOptions[string]{})

@@ -68,7 +68,8 @@ func TestAHandlersOwnFailureIsNotCalledUndecodable(t *testing.T) {
 	})
 	push(t, store, q, "a", "1", skein.Score(1))
 	push(t, store, q, "a", "bad", skein.Score(2))
-	got := reportedBurials(t, store, q.Handler(func(_ context.Context, _ string, payloads []string) error { return errBoom }))
+	got := reportedBurials(t, store,
+		q.Handler(func(_ context.Context, _ string, payloads []string) error { return errBoom }))
 	want := "q a retries [<1>]: boom"
 	if len(got) == 0 || got[0] != want {
 		t.Errorf("reported %q, want first %q", got, want)

@@ -46,7 +46,8 @@ func TestUrgentJobsStarveNothing(t *testing.T) {
 			return nil
 		})
 
-		server := skein.NewServer(store, skein.ServerOptions{Logger: quiet, Lanes: 1, PollInterval: 100 * time.Millisecond}, handler)
+		server := skein.NewServer(store,
+			skein.ServerOptions{Logger: quiet, Lanes: 1, PollInterval: 100 * time.Millisecond}, handler)
 		run(t, server, func() {
 			n := 0
 			for i := range pushes {
@@ -67,7 +68,8 @@ func TestUrgentJobsStarveNothing(t *testing.T) {
 			t.Errorf("a job started %v after its turn, want at most %v", latest, d+time.Second)
 		}
 		if latest < d/2 || urgentLatest > time.Second {
-			t.Errorf("others started up to %v and urgent jobs up to %v after their turn; want urgent jobs first", latest, urgentLatest)
+			t.Errorf("others started up to %v and urgent jobs up to %v after their turn; want urgent jobs first",
+				latest, urgentLatest)
 		}
 	})
 }
@@ -96,7 +98,8 @@ func TestAnUrgentPushKeepsABackoff(t *testing.T) {
 		store := memory.New(memory.Options{})
 		q := skein.NewQueue("q", skein.QueueOptions[string]{Backoff: func(int) time.Duration { return time.Hour }})
 		push(t, store, q, "a", "x")
-		runDue(t, store, skein.ServerOptions{}, q.Handler(func(context.Context, string, []string) error { return errBoom }))
+		runDue(t, store, skein.ServerOptions{},
+			q.Handler(func(context.Context, string, []string) error { return errBoom }))
 		push(t, store, q, "a", "y", skein.Urgent(time.Minute))
 		equal(t, "state", stateOf(t, store, "q", "a"), `queued ["x" "y"], retry 0, in 1h0m0s, error "boom"`)
 	})
@@ -113,7 +116,8 @@ func TestUrgencyBelongsToTheEntry(t *testing.T) {
 		})
 		equal(t, "PushMany", err, nil)
 		w.run(w.source.Handler(func(ctx context.Context, id string, _ []string) error {
-			return errors.Join(w.next.Then(ctx, w.client, "c", "p"), w.next.Then(ctx, w.client, "d", "p", skein.Urgent(time.Minute)))
+			return errors.Join(w.next.Then(ctx, w.client, "c", "p"),
+				w.next.Then(ctx, w.client, "d", "p", skein.Urgent(time.Minute)))
 		}), "x")
 		for id, want := range map[string]string{
 			"a": `queued ["p" "q"], retry -1, in 1h0m0s, error ""`,
@@ -132,12 +136,22 @@ func TestUrgentIsRefused(t *testing.T) {
 		want    error
 		text    string
 	}{
-		"0":          {[]skein.PushOption{skein.Urgent(0)}, skein.ErrInvalidTime, "an urgency of 0s; give 1ms to 24h0m0s"},
-		"below 0":    {[]skein.PushOption{skein.Urgent(-time.Hour)}, skein.ErrInvalidTime, "an urgency of -1h0m0s"},
-		"too small":  {[]skein.PushOption{skein.Urgent(time.Millisecond - 1)}, skein.ErrInvalidTime, "999.999µs"},
-		"too large":  {[]skein.PushOption{skein.Urgent(24*time.Hour + 1)}, skein.ErrInvalidTime, "24h0m0.000000001s"},
-		"with In":    {[]skein.PushOption{skein.Urgent(time.Hour), skein.In(time.Hour)}, skein.ErrInvalidOptions, "Urgent together with At or In"},
-		"with At":    {[]skein.PushOption{skein.At(time.Now()), skein.Urgent(time.Hour)}, skein.ErrInvalidOptions, "Urgent together with At or In"},
+		"0": {
+			[]skein.PushOption{skein.Urgent(0)}, skein.ErrInvalidTime, "an urgency of 0s; give 1ms to 24h0m0s",
+		},
+		"below 0":   {[]skein.PushOption{skein.Urgent(-time.Hour)}, skein.ErrInvalidTime, "an urgency of -1h0m0s"},
+		"too small": {[]skein.PushOption{skein.Urgent(time.Millisecond - 1)}, skein.ErrInvalidTime, "999.999µs"},
+		"too large": {[]skein.PushOption{skein.Urgent(24*time.Hour + 1)}, skein.ErrInvalidTime, "24h0m0.000000001s"},
+		"with In": {
+			[]skein.PushOption{skein.Urgent(time.Hour), skein.In(time.Hour)},
+			skein.ErrInvalidOptions,
+			"Urgent together with At or In",
+		},
+		"with At": {
+			[]skein.PushOption{skein.At(time.Now()), skein.Urgent(time.Hour)},
+			skein.ErrInvalidOptions,
+			"Urgent together with At or In",
+		},
 		"with no At": {[]skein.PushOption{skein.At(time.Time{}), skein.Urgent(time.Hour)}, nil, ""},
 		"the least":  {[]skein.PushOption{skein.Urgent(time.Millisecond)}, nil, ""},
 		"the most":   {[]skein.PushOption{skein.Urgent(24 * time.Hour)}, nil, ""},

@@ -37,8 +37,11 @@ type auditedRun struct {
 
 func (w *world) audit() *audit {
 	return &audit{
-		world: w, running: make(map[string]bool), runs: make(map[string][]auditedRun),
-		handled: make(map[string][]string), last: make(map[string]float64),
+		world:   w,
+		running: make(map[string]bool),
+		runs:    make(map[string][]auditedRun),
+		handled: make(map[string][]string),
+		last:    make(map[string]float64),
 	}
 }
 

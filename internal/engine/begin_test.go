@@ -58,7 +58,12 @@ func (w *world) holdLease(shard core.Shard) ports.Lease {
 	w.nodes++
 	owner := fmt.Sprintf("placer-%d", w.nodes)
 	reply, err := w.store.Acquire(context.Background(), ports.AcquireRequest{
-		Shard: shard, Shards: w.queueRecord().Shards, Generation: 1, Owner: owner, Attempt: 1, TTL: ttl,
+		Shard:      shard,
+		Shards:     w.queueRecord().Shards,
+		Generation: 1,
+		Owner:      owner,
+		Attempt:    1,
+		TTL:        ttl,
 	})
 	if err != nil {
 		w.Fatal(err)

@@ -67,7 +67,12 @@ func TestARemovalWaitsForNoOtherOwner(t *testing.T) {
 		rec := w.record()
 		w.declare(1)
 		_, err := w.store.Acquire(w.Context(), ports.AcquireRequest{
-			Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: "other", Attempt: 1, TTL: time.Hour,
+			Shard:      shardOfQueue(0),
+			Shards:     1,
+			Generation: 1,
+			Owner:      "other",
+			Attempt:    1,
+			TTL:        time.Hour,
 		})
 		w.must(err)
 		n := w.start(nil, spread, serving(rec.queue("red", 1, succeed), rec.queue(queueName, 1, succeed)))

@@ -114,14 +114,20 @@ type setup struct {
 
 func newQueue(name string, run handler) *engine.Queue {
 	return &engine.Queue{
-		Name: name, Shards: 1, BatchSize: 1, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes,
+		Name:      name,
+		Shards:    1,
+		BatchSize: 1,
+		PerJob:    core.MaxTurnPayloads,
+		Bytes:     core.DefaultTurnBytes,
 		Queue: execution.Queue{
 			Policy: core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3},
 			Run:    run,
 			Outcome: func(err error) core.Outcome {
 				return core.Outcome{Kind: core.Failed, Error: core.ErrorText(err.Error())}
 			},
-			Text:   func(err error) (string, string) { return core.ErrorText(err.Error()), errorgroup.Of("", err.Error()) },
+			Text: func(err error) (string, string) {
+				return core.ErrorText(err.Error()), errorgroup.Of("", err.Error())
+			},
 			Stored: func(text string) string { return text },
 		},
 	}
@@ -149,11 +155,19 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	s.link.spin.t = w.T
 
 	s.Config = engine.Config{
-		Owner: n.owner, Node: name, Host: "host", PID: 1, Lanes: 5,
-		PollInterval: poll, LeaseTTL: ttl, ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs,
-		Splitter: core.LaneSplitter{}, Scheduler: core.Lag,
-		Logger: slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Jitter: func() int { return 0 },
+		Owner:           n.owner,
+		Node:            name,
+		Host:            "host",
+		PID:             1,
+		Lanes:           5,
+		PollInterval:    poll,
+		LeaseTTL:        ttl,
+		ShutdownTimeout: ttl,
+		Prefetch:        core.MaxTurnJobs,
+		Splitter:        core.LaneSplitter{},
+		Scheduler:       core.Lag,
+		Logger:          slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Jitter:          func() int { return 0 },
 	}
 
 	for _, option := range options {

@@ -42,8 +42,13 @@ func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
 				queue := newQueue(queueName, each(succeed))
 				queue.Shards = 3
 				e := engine.New(w.store, engine.Config{
-					Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-					Splitter: c.split, Scheduler: core.Lag,
+					Queues:       []*engine.Queue{queue},
+					Owner:        "owner",
+					Lanes:        1,
+					PollInterval: poll,
+					LeaseTTL:     ttl,
+					Splitter:     c.split,
+					Scheduler:    core.Lag,
 				})
 
 				if err := e.Run(w.Context()); !errors.Is(err, c.want) {
@@ -94,7 +99,12 @@ func (w *world) inOrder(scheduler core.SchedulerFunc) []string {
 		}
 
 		for i := range 4 {
-			r := ports.PushRequest{Queue: name, Shards: 1, Generation: 1, Entries: []core.Entry{entry(string(rune('0' + i)))}}
+			r := ports.PushRequest{
+				Queue:      name,
+				Shards:     1,
+				Generation: 1,
+				Entries:    []core.Entry{entry(string(rune('0' + i)))},
+			}
 			if _, err := w.store.Push(w.Context(), r); err != nil {
 				w.Fatal(err)
 			}

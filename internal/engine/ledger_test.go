@@ -87,11 +87,17 @@ const (
 
 func newLedger(w *world, queues map[string]int, policy core.RetryPolicy) *ledger {
 	return &ledger{
-		world: w, policy: policy, queues: queues, starts: make(map[core.Shard]int),
-		tokens: make(map[core.Shard]int64), claims: make(map[core.ClaimRef]*claimRecord),
-		running: make(map[string]*claimRecord), leaseRuns: make(map[leaseKey]int),
-		payloads: make(map[payloadKey]fate), lastDone: make(map[string]float64),
-		left: make(map[string][]core.ClaimRef),
+		world:     w,
+		policy:    policy,
+		queues:    queues,
+		starts:    make(map[core.Shard]int),
+		tokens:    make(map[core.Shard]int64),
+		claims:    make(map[core.ClaimRef]*claimRecord),
+		running:   make(map[string]*claimRecord),
+		leaseRuns: make(map[leaseKey]int),
+		payloads:  make(map[payloadKey]fate),
+		lastDone:  make(map[string]float64),
+		left:      make(map[string][]core.ClaimRef),
 	}
 }
 

@@ -19,7 +19,13 @@ import (
 // hang and recover, are drained, and change their queues and lanes, while the store's clock jumps.
 // Whatever happens, no id runs twice at once and, as memberWatch checks, no shard is forgotten.
 func TestMemberStories(t *testing.T) {
-	k := storyKind{ids: 12, steps: 40, step: 3 * time.Second, burst: 5, long: 9 * time.Second}
+	k := storyKind{
+		ids:   12,
+		steps: 40,
+		step:  3 * time.Second,
+		burst: 5,
+		long:  9 * time.Second,
+	}
 	tellStories(t, tier.Count(10, 40), func(w *world, seed uint64) { newMemberStory(w, seed, k).run() })
 }
 
@@ -145,7 +151,8 @@ func (s *memberStory) wantShared() {
 		stats := s.statsOf(queue)
 		for i, owner := range spreadOver(s, queue, s.ledger.queues[queue], serving) {
 			if shard := stats.Shards[i]; shard.Owner != owner || shard.ExpiresAt <= stats.Now {
-				s.Errorf("at %v: %v is held by %q and is to be held by %q, of %v\n%s", s.elapsed(), shard.Shard, shard.Owner, owner, serving, s.logs(60))
+				s.Errorf("at %v: %v is held by %q and is to be held by %q, of %v\n%s",
+					s.elapsed(), shard.Shard, shard.Owner, owner, serving, s.logs(60))
 			}
 		}
 	}

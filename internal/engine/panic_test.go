@@ -63,9 +63,16 @@ const fatalEnv = "SKEIN_TEST_FATAL"
 // runFatally runs a node that panics, and whose Fatal takes its time.
 func runFatally(mistake string) {
 	cfg := engine.Config{
-		Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: "owner", Node: "node", Lanes: 5,
-		PollInterval: poll, LeaseTTL: 1500 * time.Millisecond, Splitter: core.LaneSplitter{}, Scheduler: core.Lag,
-		Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
+		Queues:       []*engine.Queue{newQueue(queueName, each(succeed))},
+		Owner:        "owner",
+		Node:         "node",
+		Lanes:        5,
+		PollInterval: poll,
+		LeaseTTL:     1500 * time.Millisecond,
+		Splitter:     core.LaneSplitter{},
+		Scheduler:    core.Lag,
+		Logger:       slog.New(slog.DiscardHandler),
+		Jitter:       func() int { return 0 },
 		Fatal: func(err error) {
 			time.Sleep(200 * time.Millisecond)
 			text, _, _ := strings.Cut(err.Error(), "\n")

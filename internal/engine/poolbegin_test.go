@@ -102,7 +102,8 @@ func TestFewTurnsBeginManyRecoveredJobs(t *testing.T) {
 				}
 
 				if b.turns > c.turns || b.most > c.lanes {
-					w.Errorf("%d turns began jobs, want at most %d; %d jobs at once had begun and not started, want at most %d",
+					w.Errorf("%d turns began jobs, want at most %d; "+
+						"%d jobs at once had begun and not started, want at most %d",
 						b.turns, c.turns, b.most, c.lanes)
 				}
 			})
@@ -123,8 +124,9 @@ func (w *world) placeEachRecovered(recoveries, n int) {
 			}
 			back := ports.TurnRequest{Lease: lease, Number: number + 1, TTL: ttl}
 			for _, c := range reply.Claims {
-				back.Settlements = append(back.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue,
-					PutBack: core.PutBack{Delay: time.Second, RetryCount: c.RetryCount, Recoveries: recoveries}})
+				back.Settlements = append(back.Settlements,
+					core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue,
+						PutBack: core.PutBack{Delay: time.Second, RetryCount: c.RetryCount, Recoveries: recoveries}})
 			}
 			w.turn(back)
 		}

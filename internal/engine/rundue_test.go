@@ -17,9 +17,18 @@ import (
 func (w *world) runDue(l *link, q *engine.Queue, owner string) (jobs int, err error) {
 	l.spin.t = w.T
 	return engine.New(l, engine.Config{
-		Queues: []*engine.Queue{q}, Owner: owner, Node: "node", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-		ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SpreadSplitter{}, Scheduler: core.Lag,
-		Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
+		Queues:          []*engine.Queue{q},
+		Owner:           owner,
+		Node:            "node",
+		Lanes:           1,
+		PollInterval:    poll,
+		LeaseTTL:        ttl,
+		ShutdownTimeout: ttl,
+		Prefetch:        core.MaxTurnJobs,
+		Splitter:        core.SpreadSplitter{},
+		Scheduler:       core.Lag,
+		Logger:          slog.New(slog.DiscardHandler),
+		Jitter:          func() int { return 0 },
 	}).RunDue(w.Context())
 }
 
@@ -31,10 +40,13 @@ func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
 		w.placeRecovered(1, "a", "b", "c")
 		w.push("d", "x")
 		var ran []string
-		s := &setup{link: newLink(w.store.Open()), queue: newQueue(queueName, each(func(_ context.Context, c *core.Claim) error {
-			ran = append(ran, c.ID)
-			return nil
-		}))}
+		s := &setup{
+			link: newLink(w.store.Open()),
+			queue: newQueue(queueName, each(func(_ context.Context, c *core.Claim) error {
+				ran = append(ran, c.ID)
+				return nil
+			})),
+		}
 		onFirstBegin(func(r ports.TurnRequest) { w.settleElsewhere(r.Begin[0], r.Lease.Shard) })(s)
 		jobs, err := w.runDue(s.link, s.queue, "owner")
 		slices.Sort(ran)

@@ -185,9 +185,14 @@ func TestABrokenScheduleWaits(t *testing.T) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		mended := broken.Recurring(&core.Recurrence{Spec: "every 10s 0", Data: []byte("y")}, spec, core.InstantOf(time.Now())).
-			Changed("test", core.InstantOf(time.Now()))
-		w.changeSchedule(ports.ScheduleChange{ScheduleKey: broken.ScheduleKey, Revision: broken.Revision, Schedule: &mended})
+		mended := broken.Recurring(
+			&core.Recurrence{Spec: "every 10s 0", Data: []byte("y")}, spec, core.InstantOf(time.Now()),
+		).Changed("test", core.InstantOf(time.Now()))
+		w.changeSchedule(ports.ScheduleChange{
+			ScheduleKey: broken.ScheduleKey,
+			Revision:    broken.Revision,
+			Schedule:    &mended,
+		})
 		w.sleepUntil(135 * time.Second)
 		if s := w.schedules()[1]; s.Broken != "" || s.Fired != 7 || s.Missed != 0 {
 			w.Errorf("after it was mended: broken %q, %d fired, %d missed; want 7 and 0", s.Broken, s.Fired, s.Missed)
@@ -277,8 +282,12 @@ func TestAnObserverSeesTicks(t *testing.T) {
 		w.start(r.handler(w), func(s *setup) { s.Observer = o })
 		w.sleep(poll)
 		want := ports.TickEvent{
-			Shard: shardOfQueue(0), Fired: 1, Missed: 2, Skipped: 1, Broken: 1,
-			Late: []time.Duration{5 * time.Second, 5 * time.Second},
+			Shard:   shardOfQueue(0),
+			Fired:   1,
+			Missed:  2,
+			Skipped: 1,
+			Broken:  1,
+			Late:    []time.Duration{5 * time.Second, 5 * time.Second},
 		}
 		if diff := cmp.Diff(want, <-o.events); diff != "" {
 			w.Errorf("event (-want +got):\n%s", diff)
@@ -296,7 +305,9 @@ func TestTicksFireOnceAmongServersThatDie(t *testing.T) {
 	inWorld(t, func(w *world) {
 		random := rand.New(rand.NewPCG(54, 1))
 		every := core.MergeRule{Same: core.SamePush}
-		if _, err := w.store.Declare(w.Context(), ports.DeclareRequest{Queue: queueName, Shards: 5, Merge: every}); err != nil {
+		if _, err := w.store.Declare(
+			w.Context(), ports.DeclareRequest{Queue: queueName, Shards: 5, Merge: every},
+		); err != nil {
 			w.Fatal(err)
 		}
 		for i := range ids {

@@ -52,7 +52,11 @@ func tellStories(t *testing.T, count int, tell func(w *world, seed uint64)) {
 // TestStories is about nodes whose lanes have shards of their own.
 func TestStories(t *testing.T) {
 	runStories(t, tier.Count(5, 15), storyKind{
-		ids: 12, steps: 60, step: 4 * time.Second, burst: 6, long: 60 * time.Second,
+		ids:      12,
+		steps:    60,
+		step:     4 * time.Second,
+		burst:    6,
+		long:     60 * time.Second,
 		lanes:    func(s *story) int { return 1 + s.n(3) },
 		splitter: func(*story, int) core.Splitter { return core.LaneSplitter{} },
 	})
@@ -100,8 +104,15 @@ type story struct {
 }
 
 func newStory(w *world, seed uint64, k storyKind) *story {
-	s := &story{world: w, storyKind: k, seed: seed, over: make(chan struct{}),
-		r: rand.New(rand.NewPCG(seed, 12)), plot: rand.New(rand.NewPCG(seed, 11)), runs: make(map[string]uint64)}
+	s := &story{
+		world:     w,
+		storyKind: k,
+		seed:      seed,
+		over:      make(chan struct{}),
+		r:         rand.New(rand.NewPCG(seed, 12)),
+		plot:      rand.New(rand.NewPCG(seed, 11)),
+		runs:      make(map[string]uint64),
+	}
 	s.ledger = newLedger(w, map[string]int{queueName: storyShards}, core.RetryPolicy{
 		MaxRetries: []int{2, 5, 1000}[s.n(3)], MaxRecoveries: 1 + s.n(3),
 		Backoff: func(n, _ int) time.Duration { return time.Duration(min(n, 8)) * 600 * time.Millisecond },

@@ -163,7 +163,8 @@ func TestALaneThatHasWorkNeverWaitsForAPoll(t *testing.T) {
 				// settles another.
 				w.sleep(poll + jobs*(20*time.Millisecond+2*trip) + time.Second)
 				if done := w.stats().Processed; done != jobs {
-					w.Errorf("%d of %d jobs are done at %v, with %d turns", done, jobs, w.elapsed(), n.link.count("Turn"))
+					w.Errorf("%d of %d jobs are done at %v, with %d turns",
+						done, jobs, w.elapsed(), n.link.count("Turn"))
 				}
 			})
 		})
@@ -178,7 +179,11 @@ func TestAClaimShowsItsNodeAndTime(t *testing.T) {
 		w.push(id, "x")
 		got := w.find(id).Claim
 		want := &ports.ClaimView{
-			Shard: shardOfQueue(1), Owner: n.owner, Node: "node-1", Since: core.InstantOf(time.Now()), Count: 1,
+			Shard:      shardOfQueue(1),
+			Owner:      n.owner,
+			Node:       "node-1",
+			Since:      core.InstantOf(time.Now()),
+			Count:      1,
 			LeaseUntil: w.stats().Shards[1].ExpiresAt,
 		}
 		if got == nil {

@@ -77,6 +77,7 @@ func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnRe
 		}
 		sent, r.Settlements = append(sent, i), append(r.Settlements, x)
 	}
+
 	var parts, skipped []int
 	ends := r.Parts
 	r.Parts = nil
@@ -89,10 +90,13 @@ func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnRe
 	}
 
 	reply, err := s.Store.Turn(ctx, r)
+
+	// The reply numbers the settlements and parts that were sent; the caller counts all of its own.
 	for _, position := range reply.SkippedParts {
 		skipped = append(skipped, parts[position])
 	}
 	reply.SkippedParts = slices.Sorted(slices.Values(skipped))
+
 	for i, position := range reply.Skipped {
 		reply.Skipped[i] = sent[position]
 	}

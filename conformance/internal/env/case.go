@@ -58,7 +58,8 @@ func (c Case) runAfter(prepare func(e *Env), tb testing.TB, f Factory) {
 		}
 	}
 	tb.Errorf(
-		"no verdict in %d tries: in each of them a call was repeated, and the case needs the reply to the first call\nthe rule: %s",
+		"no verdict in %d tries: in each of them a call was repeated, "+
+			"and the case needs the reply to the first call\nthe rule: %s",
 		maxTries, c.Rule)
 }
 

@@ -65,12 +65,20 @@ func New(ctx context.Context, tb testing.TB, f Factory, rule string) *Env {
 	ctx, repeats := harness.CountRepeats(ctx)
 	clock := harness.NewClock()
 	open := f(tb, clock.Now)
+
 	e := &Env{
-		TB: tb, Ctx: ctx, Rule: rule, Repeats: repeats, Clock: clock, Open: open, Store: open(),
+		TB:       tb,
+		Ctx:      ctx,
+		Rule:     rule,
+		Repeats:  repeats,
+		Clock:    clock,
+		Open:     open,
+		Store:    open(),
 		Another:  func() func() ports.ShardStore { return f(tb, clock.Now) },
 		Shard:    core.Shard{Queue: Orders},
 		Declared: map[string]ports.Queue{},
 	}
+
 	e.Declare(Orders, 1)
 	return e
 }

@@ -65,8 +65,12 @@ func (e *Env) AcquireRequest(s core.Shard, owner string) ports.AcquireRequest {
 	e.attempts++
 	q := e.Declared[s.Queue]
 	return ports.AcquireRequest{
-		Shard: s, Shards: q.Shards, Generation: q.Generation,
-		Owner: owner, Attempt: e.attempts, TTL: TTL,
+		Shard:      s,
+		Shards:     q.Shards,
+		Generation: q.Generation,
+		Owner:      owner,
+		Attempt:    e.attempts,
+		TTL:        TTL,
 	}
 }
 

@@ -20,6 +20,7 @@ func (e *Env) Find(id string) ports.Found {
 // FindIn finds an id of a queue, and follows the cursors of its payloads to the last.
 func (e *Env) FindIn(queue, id string) ports.Found {
 	e.TB.Helper()
+
 	found := e.FindSome(ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads})
 	for len(found.Next) > 0 {
 		at := found.Next[0]
@@ -27,6 +28,7 @@ func (e *Env) FindIn(queue, id string) ports.Found {
 		if len(*PayloadsIn(&next, at.Place)) == 0 {
 			break // the payloads have moved to another place
 		}
+
 		all := PayloadsIn(&found, at.Place)
 		*all = append(*all, *PayloadsIn(&next, at.Place)...)
 		found.Next = append(next.Next, found.Next[1:]...)
@@ -59,6 +61,7 @@ func PayloadsIn(found *ports.Found, place ports.Place) *[]core.Payload {
 // that each page has the total number of payloads, and no payload of another place.
 func (e *Env) FoundPages(id string, place ports.Place, n, count int) (pages [][]core.Payload) {
 	e.TB.Helper()
+
 	after := ports.PayloadCursor{Place: place}
 	for range 2 + 2*count {
 		found := e.FindSome(ports.FindRequest{Queue: Orders, ID: id, Payloads: n, After: &after})
@@ -191,10 +194,12 @@ type Snapshot struct {
 // Snapshot reads everything that a queue shows.
 func (e *Env) Snapshot(queue string) Snapshot {
 	e.TB.Helper()
+
 	claims, err := e.Store.Claimed(e.Ctx, WholePage(queue))
 	e.Must(err, "Claimed")
 	dead, err := e.Store.Morgue(e.Ctx, ports.MorgueRequest{PageRequest: WholePage(queue)})
 	e.Must(err, "Morgue")
+
 	return Snapshot{
 		Stats:  e.Stats(queue),
 		Jobs:   e.JobsOf(queue),
@@ -341,6 +346,7 @@ func AllPages(r ports.PageRequest, pages Pager, entries int) []string {
 // the queue may be superseded or quarantined.
 func (e *Env) CountsMatch(queue string, processed, failures int64) {
 	e.TB.Helper()
+
 	want := ports.Counts{Processed: processed, Failed: failures}
 	for _, j := range e.JobsOf(queue) {
 		if j.RetryCount < 0 {
@@ -353,6 +359,7 @@ func (e *Env) CountsMatch(queue string, processed, failures int64) {
 		}
 		want.Oldest = want.Oldest.Earlier(Due(j.WaitsFrom()))
 	}
+
 	claimed, err := e.Store.Claimed(e.Ctx, WholePage(queue))
 	e.Must(err, "Claimed")
 	want.Claimed = int64(len(claimed.Claims))
@@ -367,6 +374,7 @@ func (e *Env) CountsMatch(queue string, processed, failures int64) {
 		sum = ports.SumCounts(sum, s.Counts)
 	}
 	got.Oldest, sum.Oldest = Plain(got.Oldest), Plain(sum.Oldest)
+
 	e.Same("the counts of the queue, beside its lists", got, want)
 	e.Same("the sums of the counts of its shards", sum, want)
 }

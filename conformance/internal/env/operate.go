@@ -22,7 +22,11 @@ func (e *Env) DeclareWith(r ports.DeclareRequest) {
 	reply, err := e.Store.Declare(e.Ctx, r)
 	e.Must(err, "Declare")
 	e.Declared[r.Queue] = ports.Queue{
-		Name: r.Queue, Shards: r.Shards, Generation: reply.Generation, IndexIDs: r.IndexIDs, Merge: r.Merge,
+		Name:       r.Queue,
+		Shards:     r.Shards,
+		Generation: reply.Generation,
+		IndexIDs:   r.IndexIDs,
+		Merge:      r.Merge,
 	}
 }
 

@@ -141,9 +141,11 @@ func (e *Env) PushRequest(queue string, entries ...core.Entry) ports.PushRequest
 // the repeat meets the entries that the first call has stored.
 func (e *Env) Met(what string, r ports.PushRequest, want ports.PushReply) {
 	e.TB.Helper()
+
 	before := e.Repeats.All.Load()
 	reply, err := e.Store.Push(e.Ctx, r)
 	e.Must(err, "Push of "+what)
+
 	want.Now = e.Now()
 	switch {
 	case e.Repeats.All.Load() > before:
@@ -151,6 +153,7 @@ func (e *Env) Met(what string, r ports.PushRequest, want ports.PushReply) {
 	case reply == (ports.PushReply{Now: reply.Now}) && len(r.Entries) > 0:
 		runtime.Goexit()
 	}
+
 	e.Same("what "+what+" met", reply, want)
 }
 

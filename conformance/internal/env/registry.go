@@ -48,7 +48,13 @@ func (e *Env) PermitWith(r ports.PermitRequest) ports.PermitReply {
 func (e *Env) PermitRequest(owner string, hold, want int) ports.PermitRequest {
 	e.attempts++
 	return ports.PermitRequest{
-		Queue: Orders, Owner: owner, Attempt: e.attempts, Limit: FivePermits, Hold: hold, Want: want, TTL: TTL,
+		Queue:   Orders,
+		Owner:   owner,
+		Attempt: e.attempts,
+		Limit:   FivePermits,
+		Hold:    hold,
+		Want:    want,
+		TTL:     TTL,
 	}
 }
 
@@ -67,13 +73,24 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	}
 
 	_, errs["Acquire"] = e.Store.Acquire(ctx, ports.AcquireRequest{
-		Shard: s, Shards: 1, Generation: 1, Owner: "n1", Attempt: 1, TTL: TTL,
+		Shard:      s,
+		Shards:     1,
+		Generation: 1,
+		Owner:      "n1",
+		Attempt:    1,
+		TTL:        TTL,
 	})
 	_, errs["Turn"] = e.Store.Turn(ctx, ports.TurnRequest{Lease: lease, Number: 1, TTL: TTL, Want: 1})
 	_, errs["Renew"] = e.Store.Renew(ctx, ports.RenewRequest{Lease: lease, TTL: TTL})
 	_, errs["Heads"] = e.Store.Heads(ctx, []core.Shard{s})
 	_, errs["Permit"] = e.Store.Permit(ctx, ports.PermitRequest{
-		Queue: queue, Owner: "n1", Attempt: 1, Limit: 1, Hold: 1, Want: 1, TTL: TTL,
+		Queue:   queue,
+		Owner:   "n1",
+		Attempt: 1,
+		Limit:   1,
+		Hold:    1,
+		Want:    1,
+		TTL:     TTL,
 	})
 
 	_, errs["Track"] = e.Store.Track(ctx, ports.TrackRequest{Queue: queue, ID: "a"})

@@ -127,6 +127,7 @@ func SizeOf(payloads []core.Payload) (n, bytes int) {
 // the bounds: the first payload and the first settlement always fit.
 func (e *Env) InBounds(what string, parts ...[]core.Payload) {
 	e.TB.Helper()
+
 	n, bytes, entries := 0, 0, 0
 	for _, payloads := range parts {
 		some, size := SizeOf(payloads)
@@ -135,6 +136,7 @@ func (e *Env) InBounds(what string, parts ...[]core.Payload) {
 			entries++
 		}
 	}
+
 	if entries > 1 && (n > core.MaxTurnPayloads || bytes > core.MaxStepBytes) {
 		e.Errorf("%s: %d payloads with %d bytes, want at most %d and %d",
 			what, n, bytes, core.MaxTurnPayloads, core.MaxStepBytes)

@@ -320,12 +320,14 @@ type finalState struct {
 
 func (s *finalState) read(e *env.Env) {
 	e.TB.Helper()
+
 	s.Orders, s.Mail = e.Snapshot(env.Orders), e.Snapshot("mail")
 	var err error
 	s.History, err = e.Store.History(e.Ctx, ports.HistoryRequest{Queue: env.Orders})
 	e.Must(err, "History")
 	s.Nodes = e.Nodes()
 	s.Permits = e.Permit("reader", 0, 0).Holders
+
 	for i := range s.Nodes {
 		s.Nodes[i].ExpiresAt = 0 // a repeated call may announce the node at a later time
 	}

@@ -24,10 +24,12 @@ func Renew(s ports.ShardStore, ctx context.Context, r ports.RenewRequest) (ports
 		if err != nil || !reply.Head.OK || reply.Head.Due != reply.Now {
 			break
 		}
+
 		heads, headsErr := s.Heads(ctx, []core.Shard{r.Lease.Shard})
 		if headsErr != nil || heads.Heads[0] == reply.Head {
 			break
 		}
+
 		time.Sleep(renewalPause)
 		reply, err = s.Renew(ctx, r)
 	}

@@ -17,6 +17,7 @@ func (m *Store) ChangeSchedules(
 ) (ports.ChangeSchedulesReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
@@ -115,6 +116,7 @@ func schedules(shards []*shard) []core.Schedule {
 func (m *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.SchedulesPage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	_, shards, err := m.listed(ctx, &ports.PageRequest{Queue: r.Queue, Shards: r.Shards}, r.Validate())
 	if err != nil {
 		return ports.SchedulesPage{}, err
@@ -139,6 +141,7 @@ func (m *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 func (m *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	_, shards, err := m.listed(ctx, &ports.PageRequest{Queue: r.Queue, Shards: r.Shards}, r.Validate())
 	if err != nil {
 		return ports.ScheduleNamesPage{}, err

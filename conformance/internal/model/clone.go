@@ -11,10 +11,16 @@ import (
 func (m *Store) Clone() *Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	c := &Store{
-		clock: m.clock, Reach: m.Reach,
-		id: m.id, queues: map[string]*queue{}, nodes: maps.Clone(m.nodes), actions: maps.Clone(m.actions),
+		clock:   m.clock,
+		Reach:   m.Reach,
+		id:      m.id,
+		queues:  map[string]*queue{},
+		nodes:   maps.Clone(m.nodes),
+		actions: maps.Clone(m.actions),
 	}
+
 	for name, q := range m.queues {
 		c.queues[name] = q.clone()
 	}

@@ -47,15 +47,18 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 // bringIn adds a dead letter of another store, and reports whether it has changed anything.
 func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 	d.Payloads = normal(d.Payloads)
+
 	there := s.dead[d.ID]
 	payloads := s.merge(there.Payloads, d.Payloads)
 	changed = !slices.EqualFunc(there.Payloads, payloads, func(p, q core.Payload) bool { return p.Compare(q) == 0 })
 	tags := there.Tags.Union(d.Tags)
 	changed = changed || tags != there.Tags
+
 	if there.ID == "" || d.ChangedAt > there.ChangedAt {
 		group := s.enterGroup(there.Group, d.Group, d.ChangedAt)
 		there, changed = core.DeadLetter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: group}, true
 	}
+
 	there.Payloads, there.Tags = payloads, tags
 	s.dead[d.ID] = there
 	return changed

@@ -82,6 +82,7 @@ func (s *shard) counts() ports.Counts {
 
 		Superseded: s.superseded,
 	}
+
 	for _, job := range s.queued {
 		if job.Fresh() {
 			c.Fresh++
@@ -267,6 +268,7 @@ func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 			if more = len(some) == r.Most(p) || taken.Take([]core.Payload{payload}) == 0; more {
 				break
 			}
+
 			some = append(some, payload)
 		}
 		found.AddNext(&r, p, some, more)

@@ -74,10 +74,11 @@ var _ ports.ShardStore = (*Store)(nil)
 // backend share the store.
 func New(clock func() time.Time) *Store {
 	return &Store{
-		clock:  clock,
-		id:     rand.Text(),
-		queues: map[string]*queue{},
-		nodes:  map[string]node{}, actions: map[string]ports.Action{},
+		clock:   clock,
+		id:      rand.Text(),
+		queues:  map[string]*queue{},
+		nodes:   map[string]node{},
+		actions: map[string]ports.Action{},
 	}
 }
 

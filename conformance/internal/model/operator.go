@@ -116,9 +116,11 @@ func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Ins
 		return slices.ContainsFunc(payloads, func(q core.Payload) bool { return p.Compare(q) == 0 })
 	})
 	changed = len(left) < len(job.Payloads)
+
 	if job.RetryCount >= 0 && len(left) > 0 && left[0].Compare(job.Payloads[0]) != 0 {
 		job.RetryCount, job.Recoveries, job.PerformAt = -1, 0, min(now, job.PerformAt)
 	}
+
 	if job.Payloads = left; len(left) == 0 {
 		delete(s.queued, job.ID)
 	} else {

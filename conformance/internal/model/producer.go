@@ -44,7 +44,13 @@ func (m *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 
 func newQueue(r ports.DeclareRequest) *queue {
 	q := &queue{
-		record:  ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: 1, IndexIDs: r.IndexIDs, Merge: r.Merge},
+		record: ports.Queue{
+			Name:       r.Queue,
+			Shards:     r.Shards,
+			Generation: 1,
+			IndexIDs:   r.IndexIDs,
+			Merge:      r.Merge,
+		},
 		records: map[recordKey]core.Stats{},
 		permits: map[string]permit{},
 	}

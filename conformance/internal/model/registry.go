@@ -67,13 +67,16 @@ func (m *Store) Retire(ctx context.Context, owner string) error {
 func (m *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("drain: %w", err)
 	}
+
 	n := m.nodes[owner]
 	if n.ExpiresAt <= m.Now() {
 		return fmt.Errorf("%w: %q", ports.ErrUnknownNode, owner)
 	}
+
 	n.asked = drain
 	m.nodes[owner] = n
 	return nil

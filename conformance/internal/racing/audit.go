@@ -224,6 +224,7 @@ func (a *audit) inOrder(id string) {
 			all = append(all, sp.Payloads...)
 		}
 	}
+
 	if kindOf(id) == plainID && !slices.IsSortedFunc(all, core.Payload.Compare) {
 		a.e.Errorf("the payloads of %q were done out of order: %v", id, all)
 	}

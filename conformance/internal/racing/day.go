@@ -154,8 +154,12 @@ func (w *worker) work(hour int) {
 	floor := w.audit.floor(at)
 
 	reply, err := w.store.Acquire(w.e.Ctx, ports.AcquireRequest{
-		Shard: at, Shards: q.Shards, Generation: q.Generation,
-		Owner: w.owner, Attempt: int64(hour + 1), TTL: env.TTL,
+		Shard:      at,
+		Shards:     q.Shards,
+		Generation: q.Generation,
+		Owner:      w.owner,
+		Attempt:    int64(hour + 1),
+		TTL:        env.TTL,
 	})
 
 	w.e.Clock.Advance(time.Second)
@@ -214,7 +218,13 @@ func (w *worker) hold(s *leaseState) {
 // turn settles claimed jobs, or lets them run on, and claims more. It reports whether the lease is
 // still held.
 func (w *worker) turn(s *leaseState, want int) bool {
-	r := ports.TurnRequest{Lease: s.lease, Number: s.number + 1, TTL: env.TTL, Want: want, PerJob: w.rand.IntN(3)}
+	r := ports.TurnRequest{
+		Lease:  s.lease,
+		Number: s.number + 1,
+		TTL:    env.TTL,
+		Want:   want,
+		PerJob: w.rand.IntN(3),
+	}
 
 	if w.transacts {
 		w.settleApart(s)

@@ -103,8 +103,12 @@ func oneAcquireWins(e *env.Env) {
 		replies, errs := make([]ports.AcquireReply, racers), make([]error, racers)
 		race(e, func(i int, store ports.ShardStore) {
 			replies[i], errs[i] = store.Acquire(e.Ctx, ports.AcquireRequest{
-				Shard: e.Shard, Shards: 1, Generation: e.Declared[env.Orders].Generation,
-				Owner: "n" + strconv.Itoa(i), Attempt: int64(round + 1), TTL: env.TTL,
+				Shard:      e.Shard,
+				Shards:     1,
+				Generation: e.Declared[env.Orders].Generation,
+				Owner:      "n" + strconv.Itoa(i),
+				Attempt:    int64(round + 1),
+				TTL:        env.TTL,
 			})
 		})
 
@@ -218,7 +222,8 @@ func takeAll(
 	}
 }
 
-const ruleCounts = "Counts: fresh, retrying, claimed and dead are the present numbers; processed and failed count jobs (RULES 7)"
+const ruleCounts = "Counts: fresh, retrying, claimed and dead are the present numbers; " +
+	"processed and failed count jobs (RULES 7)"
 
 // countsHold makes turns that claim jobs, while pushes merge into the queued jobs and an operator
 // acts on them. The turns end jobs in different ways, so that each count changes.

@@ -114,11 +114,13 @@ func (w *transacting) settleFirst(c core.Claim) core.Claim {
 	if !w.Env.Check(err, "Begin") {
 		return c
 	}
+
 	s := c.SettlePayload(0)
 	if !w.Env.Check(tx.SettlePayload(w.Env.Ctx, w.Env.Shard, s), "a racing SettlePayload in a transaction") ||
 		!w.Env.Check(tx.Commit(w.Env.Ctx), "Commit") {
 		return c
 	}
+
 	w.handled[c.ID] = append(w.handled[c.ID], c.Payloads[0].Score)
 	left, _ := s.Apply(c)
 	return left

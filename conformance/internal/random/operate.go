@@ -58,6 +58,7 @@ func (d *driver) forget() {
 	if err != nil && !errors.Is(err, ports.ErrUnknownQueue) {
 		return
 	}
+
 	compare(d, "Declare", declaration(q), ports.ShardStore.Declare)
 	for at, h := range d.current {
 		if at.Queue == q.Name {

@@ -24,7 +24,15 @@ type node struct {
 }
 
 func newNode(splitter core.Splitter, shards int) *node {
-	n := &node{Members: membership.Members{Owner: "a", Interval: interval, Splitter: splitter, Logger: slog.New(slog.DiscardHandler), Observer: ports.NopObserver{}}}
+	n := &node{
+		Members: membership.Members{
+			Owner:    "a",
+			Interval: interval,
+			Splitter: splitter,
+			Logger:   slog.New(slog.DiscardHandler),
+			Observer: ports.NopObserver{},
+		},
+	}
 	n.self = membership.Self{SplitNode: splitNode("a"), All: core.Shards("orders", shards)}
 	for _, id := range n.self.All {
 		n.self.Shards = append(n.self.Shards, membership.Shard{Shard: id})
@@ -57,7 +65,11 @@ func list(owners ...string) *ports.AnnounceReply {
 	answer := &ports.AnnounceReply{Now: 1}
 	for _, owner := range owners {
 		answer.Nodes = append(answer.Nodes, ports.Node{
-			Owner: owner, Name: owner, Lanes: 1, Queues: []string{"orders"}, ExpiresAt: answer.Now.Add(3 * interval),
+			Owner:     owner,
+			Name:      owner,
+			Lanes:     1,
+			Queues:    []string{"orders"},
+			ExpiresAt: answer.Now.Add(3 * interval),
 		})
 	}
 	return answer

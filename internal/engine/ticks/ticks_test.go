@@ -64,8 +64,12 @@ func onBench(t *testing.T, test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{
-			T: t, store: memory.New(memory.Options{}), calls: map[string]int{},
-			acquired: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+			T:        t,
+			store:    memory.New(memory.Options{}),
+			calls:    map[string]int{},
+			acquired: make(chan struct{}, 1),
+			stop:     make(chan struct{}),
+			ended:    make(chan struct{}),
 		}
 		if _, err := b.store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2}); err != nil {
 			t.Fatal(err)
@@ -90,15 +94,16 @@ func (b *bench) run() {
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	call := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 10*time.Second) }
-	store := storekit.Intercept(b.store, func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
-		b.mu.Lock()
-		b.calls[c.Method]++
-		b.mu.Unlock()
-		if b.around != nil {
-			return b.around(ctx, c, next)
-		}
-		return next(ctx)
-	})
+	store := storekit.Intercept(b.store,
+		func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			b.mu.Lock()
+			b.calls[c.Method]++
+			b.mu.Unlock()
+			if b.around != nil {
+				return b.around(ctx, c, next)
+			}
+			return next(ctx)
+		})
 	firer := ticks.New(ticks.Config{
 		Store: store,
 		Held: func() []ticks.Shard {
@@ -106,9 +111,14 @@ func (b *bench) run() {
 			defer b.mu.Unlock()
 			return b.held
 		},
-		Acquired: b.acquired, PollInterval: time.Second, Call: call, Look: call,
-		Start: func(group *sync.WaitGroup, f func()) { group.Go(f) },
-		Log:   log, Observer: observer{bench: b}, Outages: report.NewOutages(ctx, log, ports.NopObserver{}),
+		Acquired:     b.acquired,
+		PollInterval: time.Second,
+		Call:         call,
+		Look:         call,
+		Start:        func(group *sync.WaitGroup, f func()) { group.Go(f) },
+		Log:          log,
+		Observer:     observer{bench: b},
+		Outages:      report.NewOutages(ctx, log, ports.NopObserver{}),
 		Pushed: func(core.Shard) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -389,7 +399,8 @@ func TestUnreachedShardsAreLookedAtAgain(t *testing.T) {
 		if b.event.Fired != 3 || b.event.Missed != 1 {
 			b.Errorf("%d fired and %d missed, want 3 and 1", b.event.Fired, b.event.Missed)
 		}
-		if log := b.log.String(); !strings.Contains(log, "1 of 2 shards can't be reached") || !strings.Contains(log, "answers again") {
+		if log := b.log.String(); !strings.Contains(log, "1 of 2 shards can't be reached") ||
+			!strings.Contains(log, "answers again") {
 			b.Errorf("log:\n%s", log)
 		}
 	})
@@ -520,7 +531,12 @@ func TestALookThatFails(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}, "deadline exceeded", true},
-		{"an error", func(context.Context, *ports.TicksReply) error { return ports.ErrFull }, ports.ErrFull.Error(), false},
+		{
+			"an error",
+			func(context.Context, *ports.TicksReply) error { return ports.ErrFull },
+			ports.ErrFull.Error(),
+			false,
+		},
 		{"a short reply", func(_ context.Context, r *ports.TicksReply) error {
 			*r = ports.TicksReply{}
 			return nil

@@ -10,10 +10,13 @@ import (
 )
 
 const (
-	ruleBounds   = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes; the first payload always passes, except in an acquire, which has core.AcquireBytes"
+	ruleBounds = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads " +
+		"and core.MaxStepBytes; the first payload always passes, except in an acquire, which has core.AcquireBytes"
 	ruleRest     = "Acquire: the rest are TurnReply.Orphans of later turns; each is handed over once, except by repeats"
-	rulePartwise = "Operator: an entry with more payloads than a step moves is moved in parts, lowest scores first; the step that finishes it counts it"
-	ruleReached  = "StepReply: Reached is the number of the step's IDs or DeadLetters that it has handled, from the first"
+	rulePartwise = "Operator: an entry with more payloads than a step moves is moved in parts, lowest scores first; " +
+		"the step that finishes it counts it"
+	ruleReached = "StepReply: Reached is the number of the step's IDs or DeadLetters that it has handled, " +
+		"from the first"
 )
 
 // boundCases are about more payloads than one call may carry or move.
@@ -91,9 +94,11 @@ func boundHandsOver(e *env.Env, v env.Volume) {
 	if len(h.Reply.Claims) < len(left) && (!h.Reply.Head.OK || h.Reply.Head.Due > h.Reply.Now) {
 		e.Errorf("Acquire left jobs to hand over, and its Head is %+v at %d, want now", h.Reply.Head, h.Reply.Now)
 	}
+
 	h.HandedOver(len(left))
 	e.Same("the jobs handed over", env.Briefly(h.Inherited), env.Briefly(left))
 	e.Same("the orphans after them", h.Turn(0).Orphans, nil)
+
 	settleInParts(h, h.Inherited, env.Dropped)
 	e.Same("what is claimed", e.Counts().Claimed, int64(0))
 	h.Release()
@@ -297,8 +302,10 @@ func boundPushed(e *env.Env) {
 		large = append(large, core.Entry{ID: id, Payload: env.Sized(core.MaxStepBytes/16, 1)})
 		small = append(small, env.Entry(id, "small", 2), env.Entry(id, "smaller", 3))
 	}
+
 	e.Push(large...)
 	e.Push(small...)
+
 	for i := range large {
 		id := large[i].ID
 		want := []core.Payload{large[i].Payload, small[2*i].Payload, small[2*i+1].Payload}

@@ -30,7 +30,10 @@ func partSteps(e *env.Env) []partStep {
 	}
 
 	dead := func(name string, moves bool, do env.DeadLetterStep) partStep {
-		return partStep{name: name, moves: moves, dead: true,
+		return partStep{
+			name:  name,
+			moves: moves,
+			dead:  true,
 			do: func(ids []string) (ports.StepReply, error) {
 				return do(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, DeadLetters: wholes(ids)})
 			},
@@ -66,6 +69,7 @@ func (s partStep) there(e *env.Env, id string) (there, beyond []core.Payload) {
 	if found.DeadLetter != nil {
 		dead = found.DeadLetter.Payloads
 	}
+
 	if s.dead {
 		return dead, queued
 	}
@@ -264,11 +268,13 @@ func boundMore(e *env.Env) {
 func boundHot(e *env.Env) {
 	all := env.Volume{Jobs: 1, Payloads: 10_000, Size: 8}.List()
 	e.PushList("hot", all)
+
 	h := e.Acquire("n1")
 	c := h.Served()
 	e.Same("the claimed payloads", env.Brief(c.Payloads), env.Brief(all[:core.MaxTurnPayloads]))
 	e.Same("the deferred", h.Settle(env.Untouched(c)).Deferred, nil)
 	e.Same("the payloads once it is put back", len(e.Queued("hot").Payloads), len(all))
+
 	for i := 0; i < len(all); i += core.MaxTurnPayloads {
 		c = h.Served()
 		e.Same("the claimed payloads", env.Brief(c.Payloads), env.Brief(all[i:i+core.MaxTurnPayloads]))

@@ -131,7 +131,11 @@ func firing(e *env.Env, s core.Schedule) ports.ScheduleChange {
 	}
 
 	return ports.ScheduleChange{
-		ScheduleKey: s.ScheduleKey, Revision: s.Revision, Schedule: &f.After, Entries: f.Entries, Busy: f.Busy,
+		ScheduleKey: s.ScheduleKey,
+		Revision:    s.Revision,
+		Schedule:    &f.After,
+		Entries:     f.Entries,
+		Busy:        f.Busy,
 	}
 }
 

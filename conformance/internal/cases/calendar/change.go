@@ -113,8 +113,10 @@ func changeCreates(e *env.Env) {
 func changeReplaces(e *env.Env) {
 	s := nightly("a", env.Start.Add(time.Hour))
 	create(e, s)
+
 	next := s
 	next.Data, next.Revision, next.Next = []byte("other"), 5, env.Start.Add(time.Minute)
+
 	for _, revision := range []int64{2, 5} {
 		next.Revision = revision + 1
 		results, _ := change(e, request(e, ports.ScheduleChange{
@@ -124,6 +126,7 @@ func changeReplaces(e *env.Env) {
 		}))
 		e.Same("the result for another revision", results, []ports.ScheduleResult{ports.ScheduleRefused})
 	}
+
 	absent := next
 	absent.ScheduleKey = key("a", "absent")
 	results, _ := change(e, request(e, ports.ScheduleChange{
@@ -144,14 +147,17 @@ func changeReplaces(e *env.Env) {
 func changeRemoves(e *env.Env) {
 	s, other := nightly("a", env.Start), nightly("b", env.Start.Add(time.Hour))
 	create(e, s, other)
+
 	remove := func(revision int64) []ports.ScheduleResult {
 		results, _ := change(e, request(e, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: revision}))
 		return results
 	}
+
 	refused, changed := []ports.ScheduleResult{ports.ScheduleRefused}, []ports.ScheduleResult{ports.ScheduleChanged}
 	e.Same("the result for another revision", remove(2), refused)
 	e.Same("the result for no schedule", remove(0), refused)
 	stored(e, "the schedules", s, other)
+
 	e.Same("the result for its revision", remove(1), changed)
 	stored(e, "the schedules", other)
 	e.Same("the next tick", ticks(e, 1), ports.ShardTicks{Now: e.Now(), Head: env.Due(other.Next)})
@@ -237,6 +243,7 @@ func changeHead(e *env.Env) {
 		e.Same("the time", reply.Now, e.Now())
 		return reply.Head
 	}
+
 	late, soon := nightly("a", env.Start.Add(time.Hour)), nightly("b", env.Start.Add(time.Minute))
 	soon.Jitter = time.Hour
 	paused := nightly("c", env.Start)
@@ -353,6 +360,7 @@ func changeElsewhere(e *env.Env) {
 		_, err := e.Store.ChangeSchedules(e.Ctx, bad)
 		e.Refused("ChangeSchedules "+what, err, sentinel)
 	}
+
 	refuse("with another generation", ports.ErrShardCountMismatch, func(r *ports.ChangeSchedulesRequest) {
 		r.Generation++
 	})
@@ -368,6 +376,7 @@ func changeElsewhere(e *env.Env) {
 	refuse("of an unknown queue", ports.ErrUnknownQueue, func(r *ports.ChangeSchedulesRequest) {
 		r.Shard.Queue = "nowhere"
 	})
+
 	e.Same("the schedules", list(e, ports.SchedulesRequest{Queue: "mail"}), nil)
 	e.Same("what was pushed", e.JobsOf("mail"), nil)
 }

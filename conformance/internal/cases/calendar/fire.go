@@ -123,6 +123,7 @@ func fireRepeated(e *env.Env) {
 func fireChanged(e *env.Env) {
 	s := nightly("a", env.Start)
 	create(e, s)
+
 	edited := s
 	edited.Data, edited.Revision = []byte("other"), 2
 	results, _ := change(e, request(e, ports.ScheduleChange{
@@ -131,6 +132,7 @@ func fireChanged(e *env.Env) {
 		Schedule:    &edited,
 	}))
 	e.Same("the result of the change", results, []ports.ScheduleResult{ports.ScheduleChanged})
+
 	e.Same("the result of firing what it was", fire(e, s), []ports.ScheduleResult{ports.ScheduleRefused})
 	stored(e, "the schedule", edited)
 
@@ -202,6 +204,7 @@ func fireMany(e *env.Env) {
 		s.Catchup.Most = core.MaxFiringEntries
 	}
 	create(e, a, b, c)
+
 	e.Clock.Advance(2*time.Hour + time.Minute)
 	e.Same("the results", fire(e, a, b, c), make([]ports.ScheduleResult, 3))
 
@@ -215,6 +218,7 @@ func fireMany(e *env.Env) {
 		}
 		e.Same(fmt.Sprint("payload ", i), p, env.Pay("report", float64(tick)/1e6))
 	}
+
 	for _, s := range list(e, ports.SchedulesRequest{Queue: env.Orders}) {
 		e.Same("how many ticks were fired", s.Fired, int64(3))
 	}
@@ -224,15 +228,21 @@ func fireMet(e *env.Env) {
 	e.Push(env.Entry("a", "report", 1), env.Entry("b", "p", 1))
 	a, b, c := nightly("a", env.Start), nightly("b", env.Start), nightly("c", env.Start)
 	create(e, a, b, c)
+
 	r := request(e, firing(e, a), firing(e, b), firing(e, c))
 	var met ports.PushReply
 	for len(r.Changes) > 0 {
 		_, reply := change(e, ports.ChangeSchedulesRequest{
-			Shard: r.Shard, Shards: r.Shards, Generation: r.Generation, Firing: true, Changes: r.Changes[:1],
+			Shard:      r.Shard,
+			Shards:     r.Shards,
+			Generation: r.Generation,
+			Firing:     true,
+			Changes:    r.Changes[:1],
 		})
 		met.Add(reply.Met)
 		r.Changes = r.Changes[1:]
 	}
+
 	e.Same("what the entries met", met, ports.PushReply{Now: e.Now(), New: 1, Merged: 1, Duplicate: 1})
 }
 
@@ -267,11 +277,13 @@ func firePaused(e *env.Env) {
 	s := nightly("a", env.Start)
 	s.Skip = true
 	create(e, s)
+
 	e.Pause(env.Orders)
 	e.Same("what is due", ticks(e, 9), ports.ShardTicks{Now: e.Now()})
 	e.Same("the results", fire(e, s), []ports.ScheduleResult{ports.SchedulePaused})
 	stored(e, "the schedule", s)
 	e.Same("the jobs", e.Jobs(), nil)
+
 	e.Resume(env.Orders)
 	e.Same("what is due",
 		ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{s}})
@@ -394,10 +406,12 @@ func ticksElsewhere(e *env.Env) {
 func fireWakes(e *env.Env) {
 	s := nightly("a", env.Start)
 	create(e, s)
+
 	ctx, cancel := context.WithCancel(e.Ctx)
 	defer cancel()
 	wakeups, err := e.Store.(ports.Notifier).Wakeups(ctx, []core.Shard{e.Shard})
 	e.Must(err, "Wakeups")
+
 	e.Same("the results", fire(e, s), []ports.ScheduleResult{ports.ScheduleChanged})
 	select {
 	case woken := <-wakeups:

@@ -12,7 +12,8 @@ import (
 
 const (
 	ruleLists = "Schedules pages through the schedules of a queue, in order of (Name, ID)"
-	ruleNames = "ScheduleNames pages through the different names of the schedules of a queue, in order, with the number of schedules of each"
+	ruleNames = "ScheduleNames pages through the different names of the schedules of a queue, in order, " +
+		"with the number of schedules of each"
 )
 
 func listCases() []env.Case {
@@ -62,6 +63,7 @@ func crowd(e *env.Env, ids, names []string) []core.Schedule {
 // names lists the names of a queue with their counts.
 func names(e *env.Env, r ports.ScheduleNamesRequest, want ...ports.ScheduleName) {
 	e.TB.Helper()
+
 	var all []ports.ScheduleName
 	for {
 		page, err := e.Store.ScheduleNames(e.Ctx, r)
@@ -73,6 +75,7 @@ func names(e *env.Env, r ports.ScheduleNamesRequest, want ...ports.ScheduleName)
 		}
 		r.After = page.Next
 	}
+
 	e.Same("the names", all, want)
 }
 
@@ -95,6 +98,7 @@ func listPages(e *env.Env) {
 				e.Same(fmt.Sprint("how many pages of ", limit), n, (len(all)-1)/limit)
 				break
 			}
+
 			e.Same("the size of a page", len(pages), limit)
 			e.Same("the cursor", page.Next, pages[len(pages)-1].ScheduleKey)
 			r.After = page.Next

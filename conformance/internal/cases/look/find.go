@@ -209,7 +209,8 @@ func findInvalid(e *env.Env) {
 }
 
 const (
-	ruleAhead = "Standing: Ahead is the number of due jobs of the shard that are claimed before the queued one, by (PerformAt, id)"
+	ruleAhead = "Standing: Ahead is the number of due jobs of the shard " +
+		"that are claimed before the queued one, by (PerformAt, id)"
 	ruleFirst = "Standing: Alone is the id of another job that runs alone, and before the queued one"
 )
 
@@ -222,8 +223,9 @@ func standingCases() []env.Case {
 		{Name: "names a claimed job that runs alone", Rule: ruleFirst, Check: standingAloneClaimed},
 		{Name: "names a job that runs alone and is due first", Rule: ruleFirst, Check: standingAloneFirst},
 		{
-			Name:  "shows the lease",
-			Rule:  "Standing: Owner, Token and ExpiresAt are those of the shard's lease; all zero if the lease was released",
+			Name: "shows the lease",
+			Rule: "Standing: Owner, Token and ExpiresAt are those of the shard's lease; " +
+				"all zero if the lease was released",
 			Check: standingLease,
 		},
 		{Name: "shows a pause", Rule: "Standing: Paused reports whether the queue is paused", Check: standingPaused},

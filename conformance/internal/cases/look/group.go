@@ -13,7 +13,8 @@ import (
 
 const (
 	ruleGroupName = "Groups: the group is core.GroupName of Settlement.Group, or core.BuriedByHand of Operator.Bury"
-	ruleGroupTime = "Group: First is the earliest burial since the group was empty, and Last the latest; dead letters that are gone count for both, and an edit for neither"
+	ruleGroupTime = "Group: First is the earliest burial since the group was empty, and Last the latest; " +
+		"dead letters that are gone count for both, and an edit for neither"
 	ruleGroupStep = "DeadLetterStep: Group limits a step over all to the dead letters of a group"
 	ruleGroupMost = "Groups: core.OtherGroup, if its shard already had core.MaxGroups other groups"
 )
@@ -41,13 +42,15 @@ func groupCases() []env.Case {
 		},
 		{Name: "keeps MaxGroups groups apart", Rule: ruleGroupMost, Check: groupMost},
 		{
-			Name:  "is listed by size, up to the limit",
-			Rule:  "GroupsReply: Groups are those with the most dead letters; Total and Dead include those that Limit leaves out",
+			Name: "is listed by size, up to the limit",
+			Rule: "GroupsReply: Groups are those with the most dead letters; " +
+				"Total and Dead include those that Limit leaves out",
 			Check: groupLargest,
 		},
 		{
-			Name:  "is counted in the given shards only",
-			Rule:  "GroupsRequest: Shards are the indexes of the shards to count, in any order; nil means all shards, an empty list means no shard",
+			Name: "is counted in the given shards only",
+			Rule: "GroupsRequest: Shards are the indexes of the shards to count, in any order; " +
+				"nil means all shards, an empty list means no shard",
 			Check: groupShards,
 		},
 		{
@@ -58,8 +61,9 @@ func groupCases() []env.Case {
 		{Name: "is revived and purged without other groups", Rule: ruleGroupStep, Check: groupSteps},
 		{Name: "limits a step to dead letters before an instant", Rule: ruleGroupStep, Check: groupBefore},
 		{
-			Name:  "is refused in a request that can't have one",
-			Rule:  "MorgueRequest, DeadLetterStep: ErrInvalidRequest for a group that no dead letter can have, for a group of a list by id, and for one beside named dead letters",
+			Name: "is refused in a request that can't have one",
+			Rule: "MorgueRequest, DeadLetterStep: ErrInvalidRequest for a group that no dead letter can have, " +
+				"for a group of a list by id, and for one beside named dead letters",
 			Check: groupRefused,
 		},
 		{Name: "is removed with its queue", Rule: env.RuleForget, Check: groupForgotten},
@@ -69,11 +73,13 @@ func groupCases() []env.Case {
 
 func groupCounts(e *env.Env) {
 	e.HaveGroups("of an empty morgue")
+
 	e.BuryIn("timeout", "a", "b")
 	e.BuryIn("refused", "c")
 	e.BuryIn("timeout", "d")
 	e.HaveGroups("of four", env.GroupOf("timeout", 3, 1, 3), env.GroupOf("refused", 1, 2, 2))
 	e.Same("a dead letter's group", e.DeadLetter("a").Group, "timeout")
+
 	page, err := e.Store.Morgue(e.Ctx, ports.MorgueRequest{PageRequest: env.WholePage(env.Orders)})
 	e.Must(err, "Morgue")
 	var got []string
@@ -139,10 +145,12 @@ func groupGoes(e *env.Env) {
 	e.ByRefs(e.Store.Purge, env.Whole("a"))
 	e.ByRefs(e.Store.Revive, env.Whole("b"))
 	e.HaveGroups("of one of three", env.GroupOf("timeout", 1, 1, 1))
+
 	e.ByIDs(e.Store.Delete, "b")
 	e.BuryIn("timeout", "d")
 	e.ByRefs(e.Store.Purge, env.Whole("d"))
 	e.HaveGroups("after one that is gone", env.GroupOf("timeout", 1, 1, 2))
+
 	e.ByAge(e.Store.Purge, e.Now()+1, 0)
 	e.HaveGroups("of an empty morgue")
 	e.BuryIn("timeout", "e")
@@ -248,6 +256,7 @@ func groupLargest(e *env.Env) {
 
 func groupShards(e *env.Env) {
 	groupsInWide(e)
+
 	for _, tt := range []struct {
 		shards []int
 		want   []core.Group

@@ -15,8 +15,9 @@ import (
 func listCases() []env.Case {
 	return []env.Case{
 		{
-			Name:  "jobs are listed in every order, both ways",
-			Rule:  "SortBy: all queued jobs by (PerformAt, id) or by id; jobs with a failure by (PerformAt, id), by id or by (RetryCount, id)",
+			Name: "jobs are listed in every order, both ways",
+			Rule: "SortBy: all queued jobs by (PerformAt, id) or by id; " +
+				"jobs with a failure by (PerformAt, id), by id or by (RetryCount, id)",
 			Check: listJobs,
 		},
 		{
@@ -36,8 +37,9 @@ func listCases() []env.Case {
 			Check: listPageSizes,
 		},
 		{
-			Name:  "payloads are listed up to the limit, lowest first",
-			Rule:  "PageRequest: Payloads is the largest number of payloads of each entry to return, lowest scores first; the view's Count is the number of all",
+			Name: "payloads are listed up to the limit, lowest first",
+			Rule: "PageRequest: Payloads is the largest number of payloads of each entry to return, " +
+				"lowest scores first; the view's Count is the number of all",
 			Check: listPayloads,
 		},
 		{
@@ -247,6 +249,7 @@ func listClaimViews(e *env.Env) {
 	c := e.ClaimAndCrash("n1")[0]
 	e.Acquire("n2")
 	c.Payloads = c.Payloads[:1]
+
 	want := ports.ClaimView{
 		Claim:     c,
 		Count:     2,
@@ -256,6 +259,7 @@ func listClaimViews(e *env.Env) {
 		Since:     env.Start,
 		LeaseOver: true,
 	}
+
 	page, err := e.Store.Claimed(e.Ctx, ports.PageRequest{Queue: env.Orders, Payloads: 1})
 	e.Must(err, "Claimed")
 	e.Same("the page", page.Claims, []ports.ClaimView{want})

@@ -20,8 +20,9 @@ func pageCases() []env.Case {
 			Check: pageManyInFewShards,
 		},
 		{
-			Name:  "lists and stats cover the given shards only",
-			Rule:  "PageRequest: Shards are the indexes of the shards to list, in any order; nil means all shards, an empty list means no shard",
+			Name: "lists and stats cover the given shards only",
+			Rule: "PageRequest: Shards are the indexes of the shards to list, in any order; " +
+				"nil means all shards, an empty list means no shard",
 			Check: pageShards,
 		},
 		{
@@ -55,8 +56,9 @@ func pageCases() []env.Case {
 			Check: pageErrors,
 		},
 		{
-			Name:  "invalid requests are refused",
-			Rule:  "Inspector: every method returns ErrInvalidRequest for a request that its Validate refuses or a shard that the queue does not have",
+			Name: "invalid requests are refused",
+			Rule: "Inspector: every method returns ErrInvalidRequest " +
+				"for a request that its Validate refuses or a shard that the queue does not have",
 			Check: pageRefused,
 		},
 	}
@@ -233,6 +235,7 @@ func pagePrefix(e *env.Env) {
 	for _, id := range ids {
 		e.PushTo("wide", env.EntryAt(id, "p", 1, 7))
 	}
+
 	for _, s := range core.Shards("wide", 3) { // so that each id has a dead letter beside the job below
 		_, err := e.Store.Bury(e.Ctx, ports.JobStep{Shard: s, IDs: ids})
 		e.Must(err, "Bury")

@@ -15,8 +15,9 @@ func statsCases() []env.Case {
 		{Name: "counts every place", Rule: "Counts are the sizes of a queue or of a shard", Check: statsCount},
 		{Name: "sums up the shards", Rule: "QueueStats: Shards are in order of index", Check: statsShards},
 		{
-			Name:  "returns the time of the oldest job",
-			Rule:  "Counts: Oldest is the smallest WaitsFrom of the queued jobs; unlike a shard's head, it ignores pauses and claims",
+			Name: "returns the time of the oldest job",
+			Rule: "Counts: Oldest is the smallest WaitsFrom of the queued jobs; " +
+				"unlike a shard's head, it ignores pauses and claims",
 			Check: statsOldest,
 		},
 		{
@@ -35,8 +36,9 @@ func statsCases() []env.Case {
 			Check: statsBehindUrgent,
 		},
 		{
-			Name:  "show a dead owner's jobs as orphans",
-			Rule:  "ShardStats: Owner and Token are those of the last lease, which ends at ExpiresAt; Owner is empty if the lease was released",
+			Name: "show a dead owner's jobs as orphans",
+			Rule: "ShardStats: Owner and Token are those of the last lease, which ends at ExpiresAt; " +
+				"Owner is empty if the lease was released",
 			Check: statsOrphans,
 		},
 		{
@@ -64,12 +66,22 @@ func statsCount(e *env.Env) {
 
 	got := e.Stats(env.Orders)
 	want := ports.Counts{
-		Fresh: 2, Retrying: 1, Claimed: 2, Dead: 2, Processed: 1, Failed: 3, Oldest: env.Due(env.Start),
+		Fresh:     2,
+		Retrying:  1,
+		Claimed:   2,
+		Dead:      2,
+		Processed: 1,
+		Failed:    3,
+		Oldest:    env.Due(env.Start),
 	}
 
 	e.Same("the counts of the queue", got.Counts, want)
 	e.Same("the counts of the shard", got.Shards, []ports.ShardStats{{
-		Shard: e.Shard, Counts: want, Owner: "n1", Token: h.Lease.Token, ExpiresAt: env.Start.Add(env.TTL),
+		Shard:     e.Shard,
+		Counts:    want,
+		Owner:     "n1",
+		Token:     h.Lease.Token,
+		ExpiresAt: env.Start.Add(env.TTL),
 	}})
 
 	e.Same("the record", got.Queue, e.Declared[env.Orders])
@@ -219,9 +231,11 @@ func statsUnknown(e *env.Env) {
 }
 
 const (
-	ruleCount      = "Recount counts a shard's queued, claimed and dead entries one by one and corrects the counts of Stats and Groups if they differ"
-	ruleCountSteps = "Recount: the caller repeats the step with the Next of the last reply until Next is empty; then the counts are right, even if the shard changed between the steps"
-	ruleCounted    = "RecountReply: over all steps, Counted is at least the number of entries that existed all the time"
+	ruleCount = "Recount counts a shard's queued, claimed and dead entries one by one " +
+		"and corrects the counts of Stats and Groups if they differ"
+	ruleCountSteps = "Recount: the caller repeats the step with the Next of the last reply until Next is empty; " +
+		"then the counts are right, even if the shard changed between the steps"
+	ruleCounted = "RecountReply: over all steps, Counted is at least the number of entries that existed all the time"
 )
 
 func recountCases() []env.Case {
@@ -240,8 +254,9 @@ func recountCases() []env.Case {
 			Check: recountAgain,
 		},
 		{
-			Name:  "refuses an invalid shard or place",
-			Rule:  "Recount: ErrInvalidRequest for a shard that the queue does not have, and for an After that no reply returned",
+			Name: "refuses an invalid shard or place",
+			Rule: "Recount: ErrInvalidRequest for a shard that the queue does not have, " +
+				"and for an After that no reply returned",
 			Check: recountInvalid,
 		},
 	}
@@ -347,6 +362,7 @@ func recountBesideWork(e *env.Env) {
 		claims = h.Turn(3, settled...).Claims
 		e.PushIDs(fmt.Sprintf("fresh-%02d", turn%40), fmt.Sprintf("dead-%02d", turn%recounted))
 		e.ByIDs(e.Store.Bury, fmt.Sprintf("fresh-%02d", (turn+3)%40), fmt.Sprintf("failed-%02d", turn%recounted))
+
 		switch turn % 3 {
 		case 0:
 			e.ByRefs(e.Store.Purge, env.Whole(fmt.Sprintf("dead-%02d", turn%recounted)))

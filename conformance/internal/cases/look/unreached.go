@@ -10,7 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleUnreached = "Heads: a store in several parts answers shard by shard: the shards of a part that it can't reach now are Unreached, and the heads of all others are returned"
+const ruleUnreached = "Heads: a store in several parts answers shard by shard: " +
+	"the shards of a part that it can't reach now are Unreached, and the heads of all others are returned"
 
 func unreachedCases() []env.Case {
 	return []env.Case{
@@ -61,10 +62,12 @@ func headsAndUnreached(e *env.Env, what string, shards []core.Shard, heads []cor
 	if !e.Check(err, what+": Heads") {
 		return
 	}
+
 	got := make([]core.Head, len(reply.Heads))
 	for i, h := range reply.Heads {
 		got[i] = env.Plain(h)
 	}
+
 	e.Same(what+": the heads", got, heads)
 	e.Same(what+": those unreached", reply.Unreached, unreached)
 	e.Same(what+": the store's clock", reply.Now, env.Start)
@@ -105,7 +108,9 @@ func unreachedMended(e *env.Env) {
 	headsAndUnreached(e, "afterwards", shards, heads)
 }
 
-const ruleUnreachedLists = "Inspector: a store in several parts answers for the parts that it reaches: the shards of a part that it can't reach now are Unreached, and the rest of the reply is as if they had not been asked for"
+const ruleUnreachedLists = "Inspector: a store in several parts answers for the parts that it reaches: " +
+	"the shards of a part that it can't reach now are Unreached, " +
+	"and the rest of the reply is as if they had not been asked for"
 
 func unreachedListCases() []env.Case {
 	return []env.Case{
@@ -306,7 +311,9 @@ func unreachedQuarantines(e *env.Env) {
 	}
 }
 
-const ruleUnreachedHistory = "History: a store in several parts keeps a queue's counts with some of its shards, or with one; it returns the counts that it reaches, and names the other shards that have some; it fails only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
+const ruleUnreachedHistory = "History: a store in several parts keeps a queue's counts with some of its shards, " +
+	"or with one; it returns the counts that it reaches, and names the other shards that have some; " +
+	"it fails only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
 
 // unreachedHistory cuts off one shard after another. A store chooses the shards in which it keeps a
 // history. If a shard with a part of the history can't be reached, the reply names it. Otherwise

@@ -12,7 +12,8 @@ import (
 
 const ruleSuperseded = "Counts: Superseded is the number of payloads that the queue's merge rule has dropped"
 
-const ruleImported = "RULES 2: imported payloads become a set by the queue's rule, without its bound, and then merge one after another"
+const ruleImported = "RULES 2: imported payloads become a set by the queue's rule, without its bound, " +
+	"and then merge one after another"
 
 // Merge rules other than the default and env.Newest.
 var (
@@ -180,6 +181,7 @@ func mergeRuleKept(e *env.Env) {
 func mergeRuleMismatch(e *env.Env) {
 	e.DeclareWith(ports.DeclareRequest{Queue: "newest", Shards: 1, Merge: env.Newest})
 	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 1, Merge: every.Last(1)})
+
 	for queue, rules := range map[string][]core.MergeRule{
 		env.Orders: {env.Newest, latest, every}, "newest": {{}, latest}, "every": {every, every.Last(2), latest},
 	} {
@@ -188,6 +190,7 @@ func mergeRuleMismatch(e *env.Env) {
 			e.Refused(fmt.Sprintf("Declare of %s with %v", queue, rule), err, ports.ErrQueueMismatch)
 		}
 	}
+
 	e.Same("the rule", e.Stats("newest").Queue.Merge, env.Newest)
 	e.Same("the rule", e.Stats(env.Orders).Queue.Merge, core.MergeRule{})
 }
@@ -303,8 +306,11 @@ func eachVectorOfRule(e *env.Env, file string, do func(e *env.Env, r *mergeRuleR
 
 			e.Rule = fmt.Sprintf("%s, %s, case %d, %s", stated, file, i, v.About)
 			r := &mergeRuleRun{
-				id: fmt.Sprint(i), there: v.stored(v.There), coming: v.stored(v.Coming),
-				merged: v.stored(v.Merged), superseded: v.Superseded,
+				id:         fmt.Sprint(i),
+				there:      v.stored(v.There),
+				coming:     v.stored(v.Coming),
+				merged:     v.stored(v.Merged),
+				superseded: v.Superseded,
 			}
 
 			before := e.Counts().Superseded
@@ -583,14 +589,17 @@ func mergeRuleMet(e *env.Env) {
 func mergeRuleCounts(e *env.Env) {
 	e.By(latest)
 	e.Push(env.Entry("a", "p", 1), env.Entry("a", "q", 2), env.Entry("a", "o", 0), env.Entry("a", "q", 3))
+
 	h := e.Acquire("n1")
 	c := h.One()
 	e.Push(env.Entry("a", "r", 4))
 	h.Settle(env.Failed(c, "boom", time.Minute))
 	h.Release()
+
 	counts := e.Counts()
 	counts.Oldest = core.Head{}
 	e.CountedOnce("the counts", counts, ports.Counts{Retrying: 1, Failed: 1, Superseded: 3})
+
 	e.Recount(0, func() {})
 	e.CountedOnce("what a recount leaves", e.Counts().Superseded, int64(3))
 }

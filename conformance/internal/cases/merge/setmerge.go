@@ -12,7 +12,8 @@ import (
 
 const (
 	ruleSetMerge  = "SetMerge: the new rule holds for each merge after the call"
-	ruleOverBound = "RULES 2: a payload that merges supersedes one payload at most; an id with more payloads than the new rule keeps gets no more"
+	ruleOverBound = "RULES 2: a payload that merges supersedes one payload at most; " +
+		"an id with more payloads than the new rule keeps gets no more"
 )
 
 func setMergeCases() []env.Case {
@@ -72,6 +73,7 @@ func numbered(n int) []core.Payload {
 func setMergeRecord(e *env.Env) {
 	e.Declare("other", 2)
 	e.Pause(env.Orders)
+
 	for _, rule := range []core.MergeRule{env.Newest, lastOf(core.MaxTurnPayloads), latest, {}, latest} {
 		for range 2 {
 			setMerge(e, rule)
@@ -85,6 +87,7 @@ func setMergeRecord(e *env.Env) {
 		}
 		e.DeclareWith(ports.DeclareRequest{Queue: env.Orders, Shards: 1, Merge: rule})
 	}
+
 	_, err := e.Store.Declare(e.Ctx, ports.DeclareRequest{Queue: env.Orders, Shards: 1})
 	e.Refused("Declare with the former rule", err, ports.ErrQueueMismatch)
 	e.Resume(env.Orders)

@@ -275,9 +275,11 @@ func tagsOfDead(e *env.Env) {
 		Group:     core.BuriedByHand,
 		Tags:      env.Tags("z"),
 	})
+
 	e.Push(env.Entry("b", "q", 2))
 	e.ByIDs(e.Store.Bury, "b")
 	e.Same("buried beside it without tags", e.DeadLetter("b").Tags, env.Tags("z"))
+
 	_, err := e.Store.Edit(e.Ctx, ports.EditRequest{Shard: e.Shard, ID: "b", Old: []byte("q"), New: []byte("r")})
 	e.Must(err, "Edit")
 	e.Same("edited", e.DeadLetter("b").Tags, env.Tags("z"))

@@ -177,17 +177,20 @@ func mergeRevived(e *env.Env, id string, v *mergeVectorCase) {
 // and the queued payloads are pushed onto the rest. The merged job has the added payload too.
 func mergeReturned(e *env.Env, id string, v *mergeVectorCase) {
 	e.TB.Helper()
+
 	added := env.Pay("added", math.MaxFloat64)
 	e.Clock.Set(max(v.Now, v.Queued.PerformAt).Time())
 	e.Place(id, v.Queued.state(), append(v.Coming.payloads(), added)...)
 	h := e.Acquire("merger")
 	c := h.Cut(len(v.Coming.Payloads))
+
 	e.Push(v.Queued.entries(id)...)
 	e.Clock.Set(v.Now.Time())
 	h.Settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
 		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Error: v.Coming.Error,
 	}})
 	h.Release()
+
 	v.Merged.Payloads = append(v.Merged.Payloads, payloadVector(added))
 }
 
@@ -241,13 +244,21 @@ func claimVector(e *env.Env, id string, now core.Instant, v *jobVector) (*env.Ho
 func failureVector(e *env.Env, id string, v *failureVectorCase) {
 	e.TB.Helper()
 	h, c := claimVector(e, id, v.Now, &v.Job)
+
 	policy := core.RetryPolicy{MaxRetries: v.MaxRetries, Exhausted: exhaustion(v.Hold)}
 	h.Settle(policy.Settlement(&c, v.outcome(), v.Jitter))
 	h.Release()
 	sameJob(e, "what was put back", e.Queued(id), id, v.Outcome.Requeue)
+
 	want := core.DeadLetter{}
 	if b := v.Outcome.Bury; b != nil {
-		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: b.Error, Group: core.OtherGroup, Payloads: b.payloads()}
+		want = core.DeadLetter{
+			ID:        id,
+			ChangedAt: v.Now,
+			Error:     b.Error,
+			Group:     core.OtherGroup,
+			Payloads:  b.payloads(),
+		}
 	}
 	e.Same("what was buried", e.DeadLetter(id), want)
 }
@@ -357,7 +368,13 @@ func movedVector(e *env.Env, id string, v *movedVectorCase) {
 
 	want := core.DeadLetter{}
 	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
-		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Group: core.RecoveredGroup, Payloads: b}
+		want = core.DeadLetter{
+			ID:        id,
+			ChangedAt: v.Now,
+			Error:     s.BuryError,
+			Group:     core.RecoveredGroup,
+			Payloads:  b,
+		}
 	}
 	e.Same("what was buried", e.DeadLetter(id), want)
 }
@@ -405,7 +422,13 @@ func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
 
 	want := core.DeadLetter{}
 	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
-		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Group: core.RecoveredGroup, Payloads: b}
+		want = core.DeadLetter{
+			ID:        id,
+			ChangedAt: v.Now,
+			Error:     s.BuryError,
+			Group:     core.RecoveredGroup,
+			Payloads:  b,
+		}
 	}
 	e.Same("what was buried", e.DeadLetter(id), want)
 }

@@ -26,7 +26,8 @@ func inputCases() []env.Case {
 			Check: inputRefusesRule,
 		},
 		{Name: "refuses another shard count or generation",
-			Rule:  "ErrShardCountMismatch is a shard count or generation that is not that of the queue's record; nothing was written",
+			Rule: "ErrShardCountMismatch is a shard count or generation that is not that of the queue's record; " +
+				"nothing was written",
 			Check: inputRefusesLayout},
 		{
 			Name:  "keeps unusual ids apart",
@@ -53,8 +54,9 @@ func inputCases() []env.Case {
 		{Name: "assigns ids to their shards", Rule: "RULES 6: shard = crc32_ieee(id) mod shards", Check: inputDeals},
 		{Name: "refuses names that are not text", Rule: ruleTexts, Check: inputOddNames},
 		{
-			Name:  "finds no owner by a name that is not text",
-			Rule:  "Retire: an unknown server is not an error; DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one",
+			Name: "finds no owner by a name that is not text",
+			Rule: "Retire: an unknown server is not an error; " +
+				"DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one",
 			Check: inputOddOwners,
 		},
 		{
@@ -152,7 +154,11 @@ func inputOddIDs(e *env.Env) {
 	h.Settle(env.SettleAll(claims, func(c core.Claim) core.Settlement { return env.Buried(c, c.ID) })...)
 	for _, id := range want {
 		e.Same("the dead letter", e.DeadLetter(id), core.DeadLetter{
-			ID: id, ChangedAt: env.Start, Error: id, Group: core.OtherGroup, Payloads: []core.Payload{env.Pay(id, 1)},
+			ID:        id,
+			ChangedAt: env.Start,
+			Error:     id,
+			Group:     core.OtherGroup,
+			Payloads:  []core.Payload{env.Pay(id, 1)},
 		})
 	}
 }
@@ -197,6 +203,7 @@ func inputScores(e *env.Env) {
 		-math.MaxFloat64, -1 << 53, -1e15, -0.1, math.SmallestNonzeroFloat64, 1e-300, 0.1, 0.1 + 0.2, 0.3 + 0.1, 1,
 		1_800_000_000.123456, 1_800_000_000.123457, 1<<53 - 1, 1 << 53, 1e300, math.MaxFloat64,
 	}
+
 	var want []core.Payload
 	for i, s := range scores {
 		want = append(want, env.Pay(fmt.Sprintf("%02d", i), s))
@@ -204,6 +211,7 @@ func inputScores(e *env.Env) {
 	for _, p := range slices.Backward(want) {
 		e.Push(core.Entry{ID: "a", Payload: p})
 	}
+
 	e.Same("the queued payloads", e.Queued("a").Payloads, want)
 	e.Same("the claimed payloads", e.Acquire("n1").One().Payloads, want)
 }
@@ -233,6 +241,7 @@ func inputInstants(e *env.Env) {
 func inputDeals(e *env.Env) {
 	const shards = 5
 	e.Declare("wide", shards)
+
 	var count [shards]int64
 	for i := range 40 {
 		id := fmt.Sprintf("order-%d", i)
@@ -241,6 +250,7 @@ func inputDeals(e *env.Env) {
 		count[at]++
 		e.Same("the shard of "+id, e.FindIn("wide", id).Shard, core.Shard{Queue: "wide", Index: at})
 	}
+
 	for i, s := range e.Stats("wide").Shards {
 		e.Same("the jobs of "+s.Shard.String(), s.Fresh, count[i])
 	}
@@ -254,6 +264,7 @@ func inputManyEntries(e *env.Env) {
 		entries[i] = env.Entry(fmt.Sprint(i/2), fmt.Sprint(i), float64(i))
 	}
 	e.PushTo("wide", entries...)
+
 	jobs := e.JobsOf("wide")
 	e.Same("how many jobs there are", len(jobs), n/2)
 	for _, j := range jobs {

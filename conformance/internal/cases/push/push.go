@@ -12,7 +12,8 @@ import (
 func pushCases() []env.Case {
 	return []env.Case{
 		{Name: "makes a fresh job at the store's present time",
-			Rule:  "RULES 1: PerformAt unset is the store's present time; RetryCount -1 is fresh; FirstPush is the time of the oldest push",
+			Rule: "RULES 1: PerformAt unset is the store's present time; " +
+				"RetryCount -1 is fresh; FirstPush is the time of the oldest push",
 			Check: pushMakesAJob},
 		{
 			Name:  "counts a delay from the store's present time",

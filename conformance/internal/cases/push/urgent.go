@@ -32,8 +32,9 @@ func urgentCases() []env.Case {
 			Check: urgentMet,
 		},
 		{
-			Name:  "refuses an urgency outside the limits",
-			Rule:  "core.Entry.Validate: ErrInvalidTime outside core.MinUrgency … core.MaxUrgency, and nothing is stored",
+			Name: "refuses an urgency outside the limits",
+			Rule: "core.Entry.Validate: ErrInvalidTime outside core.MinUrgency … core.MaxUrgency, " +
+				"and nothing is stored",
 			Check: urgentLimits,
 		},
 	}

@@ -11,11 +11,15 @@ import (
 )
 
 const (
-	ruleAudit      = "Audit stores an action; a later call with the same ID replaces everything of the earlier one except At"
-	ruleAuditTime  = "Audit: At is the store's clock, or 1 µs after the newest action if the clock is not later than that"
-	ruleAuditKept  = "Audit: of more than ActionsKept actions, those with the smallest At are removed"
-	ruleActions    = "Actions lists actions, newest first; Before is the At of the previous page's last action; Limit is the largest number of actions to list, 0 means MaxActions, which is also the maximum"
-	ruleAuditInput = "Action.Validate: ErrInvalidRequest for an empty ID or Verb, an ID of more than 64 bytes, a text that is not a core.Text or is longer than MaxActionText, and more than MaxActionIDs ids"
+	ruleAudit = "Audit stores an action; " +
+		"a later call with the same ID replaces everything of the earlier one except At"
+	ruleAuditTime = "Audit: At is the store's clock, " +
+		"or 1 µs after the newest action if the clock is not later than that"
+	ruleAuditKept = "Audit: of more than ActionsKept actions, those with the smallest At are removed"
+	ruleActions   = "Actions lists actions, newest first; Before is the At of the previous page's last action; " +
+		"Limit is the largest number of actions to list, 0 means MaxActions, which is also the maximum"
+	ruleAuditInput = "Action.Validate: ErrInvalidRequest for an empty ID or Verb, an ID of more than 64 bytes, " +
+		"a text that is not a core.Text or is longer than MaxActionText, and more than MaxActionIDs ids"
 )
 
 func auditCases() []env.Case {
@@ -93,16 +97,32 @@ func auditWhole(e *env.Env) {
 }
 
 func auditEnds(e *env.Env) {
-	audit(e, ports.Action{ID: "1", Verb: "purge", Queue: env.Orders, Prefix: "p", Reason: "why"})
+	audit(e, ports.Action{
+		ID:     "1",
+		Verb:   "purge",
+		Queue:  env.Orders,
+		Prefix: "p",
+		Reason: "why",
+	})
 	began := e.Now()
 	e.Clock.Advance(time.Minute)
+
 	audit(e, ports.Action{ID: "2", Verb: "pause", Queue: env.Orders})
 	later := e.Now()
 	e.Clock.Advance(time.Minute)
-	ended := ports.Action{ID: "1", Verb: "purge", Queue: env.Orders, Ended: true, Handled: 5, Took: 2 * time.Minute}
+
+	ended := ports.Action{
+		ID:      "1",
+		Verb:    "purge",
+		Queue:   env.Orders,
+		Ended:   true,
+		Handled: 5,
+		Took:    2 * time.Minute,
+	}
 	for range 2 {
 		audit(e, ended)
 	}
+
 	ended.At = began
 	e.Same("the actions", actions(e, ports.ActionsRequest{}),
 		[]ports.Action{{ID: "2", At: later, Verb: "pause", Queue: env.Orders}, ended})
@@ -154,10 +174,12 @@ func auditPages(e *env.Env) {
 	for i := range ports.MaxActions + 2 {
 		audit(e, ports.Action{ID: fmt.Sprint(i), Verb: "pause"})
 	}
+
 	for _, limit := range []int{-1, 0, ports.MaxActions, ports.MaxActions + 1} {
 		e.Same(fmt.Sprintf("how many with a limit of %d", limit),
 			len(audited(e, ports.ActionsRequest{Limit: limit})), ports.MaxActions)
 	}
+
 	newest := actions(e, ports.ActionsRequest{Limit: 2})
 	e.Same("the first page",
 		[]string{newest[0].ID, newest[1].ID}, []string{fmt.Sprint(ports.MaxActions + 1), fmt.Sprint(ports.MaxActions)})

@@ -108,11 +108,13 @@ func declareMustComeFirst(e *env.Env) {
 	for what, err := range e.UndeclaredCalls("nowhere") {
 		e.Refused(what+" on a queue that was not declared", err, ports.ErrUnknownQueue)
 	}
+
 	_, err := e.Store.Push(e.Ctx, ports.PushRequest{
 		Queue: "nowhere", Shards: 1, Generation: 1,
 		Entries: []core.Entry{env.Entry("a", "p", 1), env.Entry("b", "p", 1)},
 	})
 	e.Refused("Push to a queue that was not declared", err, ports.ErrUnknownQueue)
+
 	var partial *ports.PushError
 	if !errors.As(err, &partial) || !slices.Equal(partial.Entries, []int{0, 1}) {
 		e.Errorf("Push to a queue that was not declared returned %#v, want a *PushError that names entries 0 and 1",

@@ -13,9 +13,12 @@ const (
 	ruleRecord     = "Record: of several records of one owner, queue and minute, the one that has counted more stays"
 	ruleHistory    = "History sums up a queue's records over all owners, by minute or by Step"
 	ruleKept       = "History: minutes that began more than HistoryKept before the present one are not listed"
-	ruleKeptLonger = "History: records of minutes that are not listed are kept for at least another hour, so that a clock that is set back hides nothing"
-	ruleIgnored    = "Record ignores records of queues that were not declared, of minutes that began more than HistoryKept before the present one, and of minutes that begin more than an hour from now"
-	ruleRecorded   = "Record stores an owner's counts of queues, by minute"
+	ruleKeptLonger = "History: records of minutes that are not listed are kept for at least another hour, " +
+		"so that a clock that is set back hides nothing"
+	ruleIgnored = "Record ignores records of queues that were not declared, " +
+		"of minutes that began more than HistoryKept before the present one, " +
+		"and of minutes that begin more than an hour from now"
+	ruleRecorded = "Record stores an owner's counts of queues, by minute"
 )
 
 func historyCases() []env.Case {
@@ -32,8 +35,9 @@ func historyCases() []env.Case {
 			Check: historyBounds,
 		},
 		{
-			Name:  "sums up the minutes of a step",
-			Rule:  "HistoryRequest: Entries begin at multiples of Step since the Unix epoch; the minutes that From and To leave out are missing in the first and last",
+			Name: "sums up the minutes of a step",
+			Rule: "HistoryRequest: Entries begin at multiples of Step since the Unix epoch; " +
+				"the minutes that From and To leave out are missing in the first and last",
 			Check: historySteps,
 		},
 		{Name: "keeps 24 hours", Rule: ruleKept, Check: historyKeeps},
@@ -79,11 +83,13 @@ func historyLate(e *env.Env) {
 	e.Record("n1", e.Recorded(&more))
 	e.Record("n1", e.Recorded(env.Measured(300)))
 	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, &more))
+
 	late := e.Recorded(env.Measured(301))
 	e.Clock.Advance(time.Minute)
 	e.Record("n1", late, e.Recorded(env.Measured(1)))
 	first := ports.MinuteStats{At: late.Minute, Stats: more}
 	e.History(ports.HistoryRequest{Queue: env.Orders}, first, thisMinute(e, env.Measured(1)))
+
 	more.Failed++ // counted late, in a minute that is over
 	late.Stats, first.Stats = more, more
 	e.Record("n1", late)
@@ -147,6 +153,7 @@ func historyBounds(e *env.Env) {
 		all = append(all, thisMinute(e, env.Measured(n)))
 		e.Clock.Advance(2 * time.Minute)
 	}
+
 	e.History(ports.HistoryRequest{Queue: env.Orders}, all...)
 	e.History(ports.HistoryRequest{Queue: env.Orders, From: all[1].At, To: all[3].At}, all[1:3]...)
 	e.History(ports.HistoryRequest{Queue: env.Orders, From: all[1].At + 1}, all[2:]...)

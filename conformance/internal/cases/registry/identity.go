@@ -11,7 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleStoreID = "StoreID returns the id of the store, the same for all handles; it changes only by SetStoreID, and while the store has no queue"
+const ruleStoreID = "StoreID returns the id of the store, the same for all handles; " +
+	"it changes only by SetStoreID, and while the store has no queue"
 
 func identityCases() []env.Case {
 	return []env.Case{
@@ -53,15 +54,18 @@ func storeID(e *env.Env, store ports.ShardStore) string {
 func identityStays(e *env.Env) {
 	id := storeID(e, e.Store)
 	e.Same("the id by another handle", storeID(e, e.Open()), id)
+
 	e.Declare("mail", 2)
 	announce(e, ports.Node{Owner: "1"})
 	e.PushIDs("a")
 	h := e.Acquire("n1")
 	h.Settle(env.Done(h.One()))
 	h.Release()
+
 	e.Forget()
 	e.Clock.Advance(time.Hour)
 	e.Declare(env.Orders, 1)
+
 	e.Same("the id after some work", storeID(e, e.Store), id)
 }
 
@@ -77,9 +81,11 @@ func identityDiffers(e *env.Env) {
 func identityRaced(e *env.Env) {
 	const callers = 8
 	open := e.Another()
+
 	var ids, want [callers]string
 	var errs [callers]error
 	var all sync.WaitGroup
+
 	for n := range callers {
 		store := open()
 		all.Go(func() {
@@ -103,6 +109,7 @@ func identityRaced(e *env.Env) {
 func identityReplaced(e *env.Env) {
 	first := storeID(e, e.Store)
 	other := e.Open()
+
 	for _, id := range []string{"é \n1", strings.Repeat("i", ports.MaxStoreID), first} {
 		for range 2 {
 			e.Must(other.SetStoreID(e.Ctx, id), "SetStoreID")
@@ -111,6 +118,7 @@ func identityReplaced(e *env.Env) {
 		e.Declare("mail", 1)
 		e.Same("the id after another declaration", storeID(e, other), id)
 	}
+
 	queues, err := e.Store.Queues(e.Ctx)
 	e.Must(err, "Queues")
 	e.Same("the number of queues", len(queues), 2)

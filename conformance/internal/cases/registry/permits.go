@@ -11,7 +11,8 @@ import (
 
 const (
 	rulePermitEnds   = "Permit: expired permits don't count, and the next call for the queue removes them"
-	rulePermitWakeup = "Permit: if the owner then holds fewer than before while another owner wants more, the callers that asked for PermitsOf the queue are woken"
+	rulePermitWakeup = "Permit: if the owner then holds fewer than before while another owner wants more, " +
+		"the callers that asked for PermitsOf the queue are woken"
 )
 
 func permitCases() []env.Case {
@@ -37,13 +38,15 @@ func permitCases() []env.Case {
 		{Name: "are renewed by a repeated call", Rule: "Permit: repeating a call renews", Check: permitRenews},
 		{Name: "are lost by an owner that renews too late", Rule: rulePermitEnds, Check: permitLate},
 		{
-			Name:  "end even if the clock stepped back",
-			Rule:  "Permit: a TTL whose end is further away than its length, because the clock stepped back, ends its length after the next call",
+			Name: "end even if the clock stepped back",
+			Rule: "Permit: a TTL whose end is further away than its length, " +
+				"because the clock stepped back, ends its length after the next call",
 			Check: permitStepBack,
 		},
 		{
-			Name:  "refuses a call that comes late",
-			Rule:  "Permit: ErrStaleAttempt for an Attempt below the last one of an owner whose TTL lasts: the call is late and changes nothing",
+			Name: "refuses a call that comes late",
+			Rule: "Permit: ErrStaleAttempt for an Attempt below the last one of an owner whose TTL lasts: " +
+				"the call is late and changes nothing",
 			Check: permitStale,
 		},
 		{

@@ -52,8 +52,9 @@ func registryCases() []env.Case {
 			Check: registryStatus,
 		},
 		{
-			Name:  "limits the status of a server",
-			Rule:  "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, or MaxLaneBusy shards of a queue",
+			Name: "limits the status of a server",
+			Rule: "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, " +
+				"or MaxLaneBusy shards of a queue",
 			Check: registryStatusBound,
 		},
 		{Name: "drains a server and ends the drain", Rule: ruleDrain, Check: registryDrains},
@@ -63,8 +64,9 @@ func registryCases() []env.Case {
 			Check: registryDrainKept,
 		},
 		{
-			Name:  "ends a drain with the announcement",
-			Rule:  "Announce: an operator's DrainNode stays in force until the server is retired or its announcement has expired",
+			Name: "ends a drain with the announcement",
+			Rule: "Announce: an operator's DrainNode stays in force " +
+				"until the server is retired or its announcement has expired",
 			Check: registryDrainEnds,
 		},
 		{Name: "drains a server that stops, whatever an operator asks for", Rule: ruleDrain, Check: registryStops},
@@ -123,11 +125,14 @@ func registryGone(e *env.Env) {
 	announce(e, ports.Node{Owner: "1"})
 	e.Clock.Advance(20 * time.Second)
 	announce(e, ports.Node{Owner: "2"})
+
 	e.Clock.Advance(10*time.Second - time.Microsecond)
 	e.Same("the nodes while it lasts", states(e), []string{"1 alive", "2 alive"})
+
 	e.Clock.Advance(time.Microsecond)
 	e.Same("the nodes when it has run out", states(e), []string{"1 gone", "2 alive"})
 	e.Same("the owners in a reply", owners(announce(e, ports.Node{Owner: "3"}).Nodes), []string{"2", "3"})
+
 	e.Clock.Advance(ports.NodeKept)
 	e.Same("the nodes an hour later", states(e), []string{"1 gone", "2 gone", "3 gone"})
 	e.Clock.Advance(time.Microsecond)
@@ -150,8 +155,11 @@ func registryRenews(e *env.Env) {
 	announce(e, ports.Node{Owner: "1", Lanes: 2, Queues: []string{env.Orders}})
 	e.Clock.Advance(20 * time.Second)
 	e.Same("the nodes", e.Nodes(), []ports.Node{{
-		Owner: "1", Lanes: 2, Queues: []string{env.Orders},
-		StartedAt: env.Start, ExpiresAt: env.Start.Add(20*time.Second + env.TTL),
+		Owner:     "1",
+		Lanes:     2,
+		Queues:    []string{env.Orders},
+		StartedAt: env.Start,
+		ExpiresAt: env.Start.Add(20*time.Second + env.TTL),
 	}})
 }
 
@@ -194,10 +202,14 @@ func registryQueues(e *env.Env) {
 }
 
 const (
-	ruleNodes     = "Nodes lists the servers whose announcement is valid or expired at most NodeKept ago"
-	ruleDrain     = "DrainNode asks a server to drain, or withdraws that: Draining is true while the server reports it or an operator asks for it"
-	ruleNodeCut   = "Announce: another server's announcement whose end is further away than its own TTL, because the clock stepped back, is shortened to that TTL from now"
-	ruleNodeWakes = "Wakeups: the zero Shard is sent when an unknown server announces itself or a known one with other Queues, Lanes or Draining, when DrainNode has changed something, and when Retire has removed a server"
+	ruleNodes = "Nodes lists the servers whose announcement is valid or expired at most NodeKept ago"
+	ruleDrain = "DrainNode asks a server to drain, or withdraws that: " +
+		"Draining is true while the server reports it or an operator asks for it"
+	ruleNodeCut = "Announce: another server's announcement whose end is further away than its own TTL, " +
+		"because the clock stepped back, is shortened to that TTL from now"
+	ruleNodeWakes = "Wakeups: the zero Shard is sent when an unknown server announces itself " +
+		"or a known one with other Queues, Lanes or Draining, when DrainNode has changed something, " +
+		"and when Retire has removed a server"
 )
 
 func registryStatus(e *env.Env) {
@@ -294,10 +306,12 @@ func registryCut(e *env.Env) {
 	_, err := e.Store.Announce(e.Ctx, short)
 	e.Must(err, "Announce")
 	e.Drain("1", true)
+
 	e.Clock.Advance(-10 * env.TTL)
 	ends := e.Now().Add(short.TTL)
 	reply := announce(e, ports.Node{Owner: "2"})
 	e.Same("the end in a reply", reply.Nodes[0].ExpiresAt, ends)
+
 	e.Clock.Advance(short.TTL - time.Microsecond)
 	e.Same("the nodes before that", states(e), []string{"1 draining", "2 alive"})
 	e.Clock.Advance(time.Microsecond)
@@ -361,6 +375,7 @@ func registryDrainUnknown(e *env.Env) {
 	}
 	e.Retire("retired")
 	e.Clock.Advance(env.TTL)
+
 	for _, owner := range []string{"never", "retired", "gone", ""} {
 		for _, asked := range []bool{true, false} {
 			e.Refused(fmt.Sprintf("DrainNode of %q", owner),

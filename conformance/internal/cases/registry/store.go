@@ -63,14 +63,17 @@ func storeHandles(e *env.Env) {
 	other := *e
 	other.Store = e.Open()
 	other.PushIDs("a", "b")
+
 	h := e.Acquire("n1")
 	e.Same("what the other handle pushed", env.IDs(h.Claim(1)), []string{"a"})
 	there := *h
 	there.Env = &other
 	e.Same("a turn by the other handle", env.IDs(there.Claim(1)), []string{"b"})
+
 	other.Pause(env.Orders)
 	e.Same("the pause of the other handle", e.Stats(env.Orders).Queue.Paused, true)
 	e.Same("all that can be seen", other.Snapshot(env.Orders), e.Snapshot(env.Orders))
+
 	_, err := other.Store.Acquire(e.Ctx, e.AcquireRequest(e.Shard, "n2"))
 	e.Refused("Acquire by the other handle", err, ports.ErrLeaseHeld)
 }
@@ -144,7 +147,13 @@ func storeFinds(e *env.Env) {
 		Shard:  e.Shard,
 		Queued: &ports.JobView{Job: queued, Count: 2},
 		Claim: &ports.ClaimView{
-			Claim: c, Count: 2, Shard: e.Shard, Owner: "n1", Node: "node of n1", Since: at, LeaseUntil: at.Add(env.TTL),
+			Claim:      c,
+			Count:      2,
+			Shard:      e.Shard,
+			Owner:      "n1",
+			Node:       "node of n1",
+			Since:      at,
+			LeaseUntil: at.Add(env.TTL),
 		},
 		DeadLetter: &ports.DeadLetterView{DeadLetter: core.DeadLetter{
 			ID:        "a",
@@ -223,12 +232,15 @@ func storeClockBack(e *env.Env) {
 	h := e.Acquire("n1")
 	e.Clock.Advance(-time.Hour)
 	e.Same("the claims an hour before", h.Claim(1), nil)
+
 	e.Push(env.Entry("b", "p", 1))
 	reply := h.Turn(1)
 	e.Same("the claims of what came then", env.IDs(reply.Claims), []string{"b"})
 	e.Same("the store's clock", reply.Now, env.Start.Add(-time.Hour))
+
 	h.Settle(env.Failed(reply.Claims[0], "boom", time.Minute))
 	e.Same("the job put back", e.Queued("b").PerformAt, env.Start.Add(-time.Hour+time.Minute))
+
 	e.Clock.Set(env.Start.Time())
 	e.Same("the claims when time is back", env.IDs(h.Claim(2)), []string{"b", "a"})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleTrack = "Track adds an id to the tracked ids of a queue, or removes it, and reports whether that has changed the list"
+const ruleTrack = "Track adds an id to the tracked ids of a queue, or removes it, " +
+	"and reports whether that has changed the list"
 
 func trackedCases() []env.Case {
 	return []env.Case{
@@ -144,12 +145,15 @@ func trackedFull(e *env.Env) {
 	for n := range ports.MaxTracked {
 		track(e, fmt.Sprint(n), true)
 	}
+
 	_, err := e.Store.Track(e.Ctx, ports.TrackRequest{Queue: env.Orders, ID: "more"})
 	e.Refused("Track of one more", err, ports.ErrTooManyTracked)
+
 	track(e, "7", false)
 	untrack(e, "more", false)
 	untrack(e, "7", true)
 	track(e, "more", true)
+
 	all, err := e.Store.Tracked(e.Ctx, env.Orders)
 	e.Must(err, "Tracked")
 	e.Same("how many are tracked", len(all), ports.MaxTracked)

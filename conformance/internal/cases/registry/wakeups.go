@@ -17,7 +17,8 @@ func wakeupUrgent(e *env.Env) {
 	wakes(e, "an urgent push", ch, e.Shard)
 }
 
-const ruleWakeups = "Wakeups returns a channel of the shards asked for whose next job has become due earlier by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
+const ruleWakeups = "Wakeups returns a channel of the shards asked for whose next job has become due earlier " +
+	"by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
 
 func wakeupCases() []env.Case {
 	return []env.Case{
@@ -72,14 +73,17 @@ func wakeupOperator(e *env.Env) {
 	e.BuryAll("dead")
 	e.Push(env.EntryAt("a", "p", 1, env.Start.Add(time.Hour)))
 	ch := wakeups(e, e.Shard)
+
 	e.ByIDs(e.Store.Expedite, "a")
 	wakes(e, "Expedite", ch, e.Shard)
 	e.ByIDs(e.Store.Delete, "a")
 	drain(ch)
+
 	e.ByRefs(e.Store.Revive, env.Whole("dead"))
 	wakes(e, "Revive", ch, e.Shard)
 	e.ByIDs(e.Store.Delete, "dead")
 	drain(ch)
+
 	e.BringInJobs(env.Job("imported", env.Fresh(env.Start), env.Pay("p", 1)))
 	wakes(e, "Import", ch, e.Shard)
 }
@@ -141,6 +145,7 @@ func wakeupEnds(e *env.Env) {
 	ctx, cancel := context.WithCancel(e.Ctx)
 	ch, err := e.Store.(ports.Notifier).Wakeups(ctx, []core.Shard{e.Shard})
 	e.Must(err, "Wakeups")
+
 	cancel()
 	timeout := time.After(wakeupTimeout)
 	for open := true; open; {

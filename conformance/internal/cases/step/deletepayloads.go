@@ -12,7 +12,8 @@ import (
 
 const ruleDeletePayloads = "JobStep: Payloads limits Delete to the payloads with this Data and this Score"
 
-const ruleDeleteFirst = "JobStep: Payloads: if the job's first payload is removed, the others stay queued in the state core.State.WithoutFirst"
+const ruleDeleteFirst = "JobStep: Payloads: if the job's first payload is removed, " +
+	"the others stay queued in the state core.State.WithoutFirst"
 
 func deletePayloadsCases() []env.Case {
 	return []env.Case{

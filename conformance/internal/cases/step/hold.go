@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	ruleHeld      = "RULES 3: a job that has failed and has the time 2^53 µs is held: it never runs by itself, and a push and a revive keep it held"
-	ruleTakeFirst = "JobStep: First limits Bury and Delete to the first payload of each job; the others stay queued in the state core.State.WithoutFirst"
+	ruleHeld = "RULES 3: a job that has failed and has the time 2^53 µs is held: it never runs by itself, " +
+		"and a push and a revive keep it held"
+	ruleTakeFirst = "JobStep: First limits Bury and Delete to the first payload of each job; " +
+		"the others stay queued in the state core.State.WithoutFirst"
 )
 
 func holdCases() []env.Case {
@@ -141,12 +143,15 @@ func holdCounts(e *env.Env) {
 	e.Hold("b", env.Pay("p", 1))
 	e.FailAll("failed")
 	e.Push(env.EntryAt("never", "p", 1, core.MaxInstant), env.Entry("now", "p", 1))
+
 	e.CountsMatch(env.Orders, e.Counts().Processed, e.Counts().Failed)
 	c := e.Counts()
 	e.Same("fresh, retrying and held", [3]int64{c.Fresh, c.Retrying, c.Held}, [3]int64{2, 3, 2})
+
 	reply, err := e.Store.Recount(e.Ctx, ports.RecountRequest{Shard: e.Shard})
 	e.Must(err, "Recount")
 	e.Reported("held by the recount", [2]int64{reply.Before.Held, reply.After.Held}, [2]int64{2, 2})
+
 	e.ByIDs(e.Store.Delete, "a", "b")
 	e.Same("how many are held then", e.Counts().Held, int64(0))
 }
@@ -288,7 +293,11 @@ func holdBuryFirst(e *env.Env) {
 	h := e.Acquire("n1")
 	e.Reported("the reply", e.Firsts(e.Store.Bury, "a", "p"), ports.StepReply{Handled: 1, Reached: 1, Now: e.Now()})
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.Now(), Error: "boom", Group: core.BuriedByHand, Payloads: []core.Payload{env.Pay("p", 1)},
+		ID:        "a",
+		ChangedAt: e.Now(),
+		Error:     "boom",
+		Group:     core.BuriedByHand,
+		Payloads:  []core.Payload{env.Pay("p", 1)},
 	})
 	continues(e, h, "Bury", e.Store.Bury)
 }
@@ -305,14 +314,17 @@ func holdDeleteFirst(e *env.Env) {
 // continues checks the remaining payloads of a held job whose first payload a step has removed.
 func continues(e *env.Env, h *env.Holder, name string, do env.JobStep) {
 	e.TB.Helper()
+
 	want := env.HeldState()
 	want.PerformAt, want.RetryCount = e.Now(), core.FreshRetryCount
 	e.Same("the rest", e.Queued("a"), env.Job("a", want, env.Pay("q", 2)))
+
 	e.Unchanged(name+" repeated", func() {
 		e.Reported("how many it handled again", e.Firsts(do, "a", "p").Handled, 0)
 	})
 	e.CountsMatch(env.Orders, e.Counts().Processed, e.Counts().Failed)
 	e.SameHead("the rest", h, env.Due(e.Now()))
+
 	c := h.One()
 	e.Same("the claimed payloads", c.Payloads, []core.Payload{env.Pay("q", 2)})
 	e.Same("the claimed job's error", c.Error, "boom")

@@ -14,11 +14,15 @@ import (
 )
 
 const (
-	ruleImport       = "Import adds dead letters of another morgue to this one, unchanged: payloads with Score and Meta, ChangedAt, Error and Group"
-	ruleImportUnites = "Import: of equal bytes the smaller score stays, on a tie the existing one; ChangedAt, Error and Group are those of the later change, on a tie those of the existing dead letter"
-	ruleImportRepeat = "Import: Handled counts the dead letters that are new or changed; so repeating it changes and counts nothing more"
-	ruleImportGroup  = "Import: a dead letter is counted in its group as buried at its ChangedAt, and in core.OtherGroup if the shard has core.MaxGroups others"
-	ruleImportWhole  = "Import: after an error of ImportRequest.Validate nothing is stored"
+	ruleImport = "Import adds dead letters of another morgue to this one, unchanged: " +
+		"payloads with Score and Meta, ChangedAt, Error and Group"
+	ruleImportUnites = "Import: of equal bytes the smaller score stays, on a tie the existing one; " +
+		"ChangedAt, Error and Group are those of the later change, on a tie those of the existing dead letter"
+	ruleImportRepeat = "Import: Handled counts the dead letters that are new or changed; " +
+		"so repeating it changes and counts nothing more"
+	ruleImportGroup = "Import: a dead letter is counted in its group as buried at its ChangedAt, " +
+		"and in core.OtherGroup if the shard has core.MaxGroups others"
+	ruleImportWhole = "Import: after an error of ImportRequest.Validate nothing is stored"
 )
 
 func importCases() []env.Case {
@@ -72,11 +76,21 @@ func oddLetters() []core.DeadLetter {
 
 	return []core.DeadLetter{
 		{ID: "a", ChangedAt: 0, Group: core.OtherGroup, Payloads: []core.Payload{env.Pay("", 0)}},
-		{ID: "b", ChangedAt: env.Start - 1, Error: "\u00e9\n\t\u2028", Group: "g\u00e9", Payloads: []core.Payload{
-			env.Pay("p", -math.MaxFloat64), meta(env.Pay("\x00\xff", -1), "\x00m"),
-			env.Pay("q", math.SmallestNonzeroFloat64), meta(env.Pay("r", 0.1), strings.Repeat("m", core.MaxMetaBytes)),
-			env.Pay("s", 1.7e9+1e-6), env.Pay("t", 1<<53), env.Pay("u", math.MaxFloat64),
-		}},
+		{
+			ID:        "b",
+			ChangedAt: env.Start - 1,
+			Error:     "\u00e9\n\t\u2028",
+			Group:     "g\u00e9",
+			Payloads: []core.Payload{
+				env.Pay("p", -math.MaxFloat64),
+				meta(env.Pay("\x00\xff", -1), "\x00m"),
+				env.Pay("q", math.SmallestNonzeroFloat64),
+				meta(env.Pay("r", 0.1), strings.Repeat("m", core.MaxMetaBytes)),
+				env.Pay("s", 1.7e9+1e-6),
+				env.Pay("t", 1<<53),
+				env.Pay("u", math.MaxFloat64),
+			},
+		},
 		{
 			ID:        "c",
 			ChangedAt: core.MaxInstant,

@@ -13,9 +13,12 @@ import (
 )
 
 const (
-	ruleImportJobs   = "Import adds jobs of another queue to this one, unchanged: payloads with Score and Meta, and their State"
-	ruleImportState  = "RULES 2: a held job stays held, else the state of the job with more failures stays, on a tie that of the queued job; of two fresh jobs the earlier time"
-	ruleOnlyPaused   = "ImportRequest: OnlyPaused refuses a shard that is not paused with ErrNotPaused, and nothing is stored"
+	ruleImportJobs = "Import adds jobs of another queue to this one, unchanged: " +
+		"payloads with Score and Meta, and their State"
+	ruleImportState = "RULES 2: a held job stays held, else the state of the job with more failures stays, " +
+		"on a tie that of the queued job; of two fresh jobs the earlier time"
+	ruleOnlyPaused = "ImportRequest: OnlyPaused refuses a shard that is not paused with ErrNotPaused, " +
+		"and nothing is stored"
 	ruleImportAgain  = "Import: to repeat a call with jobs changes nothing more"
 	ruleImportBeside = "Import: a claimed job stays, and the imported one waits behind it; dead letters stay"
 )
@@ -268,13 +271,16 @@ func importJobsRepeat(e *env.Env) {
 func importJobsRun(e *env.Env) {
 	before := e.Heads(e.Shard)
 	e.Same("whether there is a head", before[0].OK, false)
+
 	want := env.Job("a", env.Retrying(env.Start-5, 2), env.TwoPayloads()...)
 	e.BringInJobs(want, env.Job("b", env.Fresh(env.Start.Add(time.Hour)), env.Pay("p", 1)))
 	e.Same("the head", e.Heads(e.Shard)[0].Due, env.Start-5)
+
 	h := e.Acquire("n1")
 	c := h.One()
 	e.Same("the claimed job", c.Job, want)
 	e.Same("how many more can be claimed", len(h.Claim(2)), 0)
+
 	h.Settle(env.Done(c))
 	e.Clock.Advance(time.Hour)
 	e.Same("the next", e.Heads(e.Shard)[0].Due, env.Start.Add(time.Hour))
@@ -295,11 +301,13 @@ func importJobsBesideClaim(e *env.Env) {
 	e.Push(env.Entry("a", "p", 1))
 	h := e.Acquire("n1")
 	c := h.One()
+
 	e.BringInJobs(env.Job("a", env.Retrying(env.Start.Add(-time.Hour), 9), env.Pay("q", 2)),
 		env.Job("b", env.Fresh(env.Start.Add(-time.Hour)), env.Pay("p", 1)))
 	e.Same("the claimed job", e.Claimed("a"), c)
 	e.Same("the queued one", e.Queued("a"), env.Job("a", env.Retrying(env.Start.Add(-time.Hour), 9), env.Pay("q", 2)))
 	e.Same("which can be claimed", h.One().ID, "b")
+
 	h.Settle(env.Failed(c, "boom", time.Minute))
 	merged := e.Queued("a")
 	e.Same("the payloads once the claimed job has failed",

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	ruleRevive = "RULES 2, row 5: a job from the morgue meets a queued job: now, -1, no error; Recoveries: the larger; FirstPush: the smaller"
-	ruleParts  = "DeadLetterRef: a dead letter that loses its last payload is removed; one that keeps some keeps its ChangedAt and Error"
+	ruleRevive = "RULES 2, row 5: a job from the morgue meets a queued job: now, -1, no error; " +
+		"Recoveries: the larger; FirstPush: the smaller"
+	ruleParts = "DeadLetterRef: a dead letter that loses its last payload is removed; " +
+		"one that keeps some keeps its ChangedAt and Error"
 )
 
 func morgueCases() []env.Case {
@@ -24,8 +26,9 @@ func morgueCases() []env.Case {
 		{Name: "revive merges into the queued job", Rule: ruleRevive, Check: reviveMerges},
 		{Name: "revive keeps the larger recoveries", Rule: ruleRevive, Check: reviveKeepsRecoveries},
 		{
-			Name:  "revive of a claimed id makes a queued job",
-			Rule:  "RULES 2: a revive that meets only a claimed job becomes the queued job; if the claimed one then fails, its backoff wins",
+			Name: "revive of a claimed id makes a queued job",
+			Rule: "RULES 2: a revive that meets only a claimed job becomes the queued job; " +
+				"if the claimed one then fails, its backoff wins",
 			Check: reviveClaimed,
 		},
 		{Name: "revive takes selected payloads", Rule: ruleParts, Check: reviveParts},
@@ -108,8 +111,10 @@ func reviveMerges(e *env.Env) {
 	e.FailAll("a")
 	first := e.Now()
 	e.Push(env.Entry("a", "q", 1), env.Entry("a", "r", 3))
+
 	e.Clock.Advance(time.Minute)
 	e.ByRefs(e.Store.Revive, env.Whole("a"))
+
 	want := revived(e)
 	want.FirstPush = first
 	e.Same("the job", e.Queued("a"), env.Job("a", want, env.Pay("p", 1), env.Pay("q", 1), env.Pay("r", 3)))
@@ -132,9 +137,11 @@ func reviveClaimed(e *env.Env) {
 	e.Push(env.Entry("a", "r", 3))
 	h := e.Acquire("n1")
 	c := h.One()
+
 	e.ByRefs(e.Store.Revive, env.Whole("a"))
 	e.Same("the queued job", e.Queued("a"), env.Job("a", revived(e), env.TwoPayloads()...))
 	e.Same("the claimed job", e.Claimed("a"), c)
+
 	h.Settle(env.Failed(c, "boom", time.Hour))
 	e.Same("after the claimed one failed", e.Queued("a"), env.Job("a", core.State{
 		PerformAt: e.Now().Add(time.Hour), FirstPush: c.FirstPush, Error: "boom",
@@ -250,6 +257,7 @@ func deadOtherShards(e *env.Env) {
 	e.PushTo("wide", env.Entry(other, "p", 1))
 	_, err := e.Store.Bury(e.Ctx, ports.JobStep{Shard: s[1], IDs: []string{other}})
 	e.Must(err, "Bury")
+
 	want := e.FindIn("wide", other)
 	for name, do := range e.DeadLetterSteps() {
 		reply, err := do(e.Ctx, ports.DeadLetterStep{Shard: s[0], DeadLetters: []ports.DeadLetterRef{env.Whole(other)}})

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	ruleAside       = "Quarantine: an unreadable record never stops its shard: the first call that would change or take it sets it aside and does its other work as if the record were absent"
+	ruleAside = "Quarantine: an unreadable record never stops its shard: " +
+		"the first call that would change or take it sets it aside and does its other work as if the record were absent"
 	ruleAsideShards = "QuarantinedShards returns the shards of a queue that have quarantined records"
 	ruleDiscard     = "Discard removes quarantined records; other data of their ids stays. Unknown keys are ignored"
 )
@@ -24,8 +25,9 @@ func quarantineCases() []env.Case {
 			Check: quarantineEmpty,
 		},
 		{
-			Name:  "refuses a queue or shard that is not there",
-			Rule:  "Quarantine: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have, or for more than MaxStep keys",
+			Name: "refuses a queue or shard that is not there",
+			Rule: "Quarantine: ErrUnknownQueue; " +
+				"ErrInvalidRequest for a shard that the queue does not have, or for more than MaxStep keys",
 			Check: quarantineRefuses,
 		},
 	}
@@ -46,8 +48,9 @@ func damageCases() []env.Case {
 		{Name: "a dead letter leaves its group", Rule: env.RuleGroups, Check: damagedGroup},
 		{Name: "is reported for its shard", Rule: ruleAsideShards, Check: damagedShards},
 		{
-			Name:  "is left out by lists and Find",
-			Rule:  "Quarantine: lists and Find leave out unreadable records, and write nothing; Found.Damaged are the places with a record that the store can't read",
+			Name: "is left out by lists and Find",
+			Rule: "Quarantine: lists and Find leave out unreadable records, and write nothing; " +
+				"Found.Damaged are the places with a record that the store can't read",
 			Check: damagedLists,
 		},
 		{Name: "is discarded by its key", Rule: ruleDiscard, Check: damagedDiscarded},
@@ -75,6 +78,7 @@ func quarantined(e *env.Env) []ports.QuarantinedRecord {
 // aside checks that the shard has set aside the records of the given ids in a place, and no others.
 func aside(e *env.Env, place ports.Place, ids ...string) {
 	e.TB.Helper()
+
 	var got []string
 	for _, r := range quarantined(e) {
 		got = append(got, r.ID)
@@ -84,6 +88,7 @@ func aside(e *env.Env, place ports.Place, ids ...string) {
 				r.ID, r)
 		}
 	}
+
 	slices.Sort(got)
 	e.Same("what was set aside", got, ids)
 	e.Same("its count", e.Counts().Quarantined, int64(len(ids)))

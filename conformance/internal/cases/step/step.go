@@ -23,8 +23,9 @@ func stepCases() []env.Case {
 			Check: expediteMakesDue,
 		},
 		{
-			Name:  "bury moves jobs whole and keeps their error",
-			Rule:  "Bury moves queued jobs with all their payloads to the morgue; they keep their error, or get core.BuriedByHand if it is empty",
+			Name: "bury moves jobs whole and keeps their error",
+			Rule: "Bury moves queued jobs with all their payloads to the morgue; " +
+				"they keep their error, or get core.BuriedByHand if it is empty",
 			Check: buryMoves,
 		},
 		{Name: "bury merges into the morgue", Rule: env.RuleMorgue, Check: buryMerges},
@@ -68,9 +69,11 @@ func expediteMakesDue(e *env.Env) {
 	e.FailAll("failed")
 	e.Push(env.EntryAt("later", "p", 1, env.Start.Add(time.Hour)),
 		env.EntryAt("old", "p", 1, 12345), env.EntryAt("other", "p", 1, env.Start.Add(time.Hour)))
+
 	before := e.Queued("failed")
 	reply := e.ByIDs(e.Store.Expedite, "later", "failed", "old", "never")
 	e.Reported("the reply", reply, ports.StepReply{Handled: 2, Reached: 4, Now: env.Start})
+
 	e.Same("a later job", e.Queued("later").State, env.Fresh(env.Start))
 	before.PerformAt = env.Start
 	e.Same("a failed job", e.Queued("failed"), before)

@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const rulePayload = "SettlePayload: the payload is done, and the job stays claimed with its others and the receipt NextPart"
+const rulePayload = "SettlePayload: the payload is done, " +
+	"and the job stays claimed with its others and the receipt NextPart"
 
 // payloadCases are about payloads that are settled one by one, without the rest of their job.
 func payloadCases() []env.Case {
@@ -85,13 +86,16 @@ func pushThree(e *env.Env, h *env.Holder) core.Claim {
 func payloadSettles(e *env.Env) {
 	h := e.Acquire("n1")
 	c := pushThree(e, h)
+
 	before := e.Counts()
 	left := settlePayload(e, c, 1)
 	e.Same("the claimed job", e.Claimed("a"), left)
 	e.Same("the counts", e.Counts(), before)
+
 	left = settlePayload(e, left, 1)
 	e.Same("the claimed job then", e.Claimed("a"), left)
 	e.Same("its payloads", left.Payloads, []core.Payload{env.Pay("p", 1)})
+
 	h.Settle(env.Failed(left, "boom", time.Minute))
 	e.Same("the payloads put back", e.Queued("a").Payloads, []core.Payload{env.Pay("p", 1)})
 	e.CountsMatch(env.Orders, 0, 1)
@@ -127,9 +131,11 @@ func payloadOrphan(e *env.Env) {
 func payloadReceipts(e *env.Env) {
 	h := e.Acquire("n1")
 	c := pushThree(e, h)
+
 	once := settlePayload(e, c, 0)
 	twice := settlePayload(e, once, 0)
 	e.Refused("Settle with the receipt before", settleOutside(e, env.Done(c)), ports.ErrLeaseLost)
+
 	reply := h.Settle(env.Done(c), env.Failed(twice, "boom", time.Minute), env.Failed(once, "bang", 0))
 	e.Reported("the skipped settlements", reply.Skipped, []int{0, 2})
 	e.Same("the job put back", e.Queued("a"), core.Job{
@@ -164,14 +170,17 @@ func payloadRepeat(e *env.Env) {
 func payloadLast(e *env.Env) {
 	h := e.Acquire("n1")
 	c := pushThree(e, h)
+
 	e.Unchanged("a refused SettlePayload", func() {
 		e.Refused("SettlePayload behind the last", tryPayload(e, c.SettlePayload(3)), ports.ErrInvalidRequest)
 		e.Refused("SettlePayload before the first", tryPayload(e, c.SettlePayload(-1)), ports.ErrInvalidRequest)
 	})
+
 	left := settlePayload(e, settlePayload(e, c, 2), 0)
 	e.Unchanged("a SettlePayload of the last one", func() {
 		e.Refused("SettlePayload", tryPayload(e, left.SettlePayload(0)), ports.ErrInvalidRequest)
 	})
+
 	e.Must(settleOutside(e, env.Done(left)), "Settle of the last one")
 	e.CountsMatch(env.Orders, 1, 0)
 }
@@ -197,9 +206,11 @@ func payloadNotHandedOver(e *env.Env) {
 	if len(h.Inherited) > last {
 		e.TB.Fatalf("the lease has handed over all %d jobs, more than the bounds allow", len(h.Inherited))
 	}
+
 	left[last] = settlePayload(e, left[last], 0)
 	h.HandedOver(len(left))
 	e.Same("the jobs handed over", env.Briefly(h.Inherited), env.Briefly(left))
+
 	handed := h.Inherited[last]
 	e.Same("the receipt of the last one", handed.Receipt, left[last].Receipt)
 	e.Refused("SettlePayload once it was handed over", tryPayload(e, handed.SettlePayload(0)), ports.ErrLeaseLost)

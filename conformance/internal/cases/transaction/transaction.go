@@ -104,12 +104,14 @@ func settlerGroups(e *env.Env) {
 	e.PushIDs("a", "b", "c")
 	claims := e.Acquire("n1").Claim(3)
 	e.Clock.Advance(time.Second)
+
 	long := strings.Repeat("é", core.MaxGroupBytes)
 	e.Must(settleOutside(e,
 		env.BuriedAs(claims[0], "timeout"),
 		env.BuriedAs(claims[1], long),
 		env.BuriedAs(claims[2], ""),
 	), "Settle")
+
 	e.HaveGroups("of what was settled outside", env.GroupOf(core.OtherGroup, 1, 1, 1),
 		env.GroupOf("timeout", 1, 1, 1), env.GroupOf(core.GroupName(long), 1, 1, 1))
 	e.Lists("the list of a group", env.Orders, e.MorgueOf("timeout"), []string{"a"})
@@ -203,8 +205,9 @@ func transactionCases() []env.Case {
 		},
 		{Name: "merges by the queue's rule", Rule: env.RuleMerge, Check: transactionMerges},
 		{
-			Name:  "locks a job that it settles",
-			Rule:  "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing",
+			Name: "locks a job that it settles",
+			Rule: "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, " +
+				"and changes nothing",
 			Check: transactionLocks,
 		},
 		{
@@ -352,13 +355,16 @@ func transactionMerges(e *env.Env) {
 	e.Push(env.Entry("a", "p", 1), env.Entry("a", "q", 2), env.Entry("b", "p", 9))
 	h := e.Acquire("n1")
 	claims := h.Claim(2)
+
 	pushWithin(e, env.Entry("a", "r", 3), env.Entry("b", "p", 5), env.Entry("c", "p", 1),
 		env.Entry("c", "q", 3), env.Entry("c", "r", 2), env.Entry("c", "q", 4))
 	settleWithin(e, env.Untouched(claims[0]), env.Buried(claims[1], "no use"))
 	e.Push(env.Entry("c", "s", 5))
+
 	e.Same("what is put back", e.Queued("a").Payloads, []core.Payload{env.Pay("q", 2), env.Pay("r", 3)})
 	e.Same("what is pushed", e.Queued("c").Payloads, []core.Payload{env.Pay("q", 4), env.Pay("s", 5)})
 	e.Same("what is pushed beside a claim", e.Queued("b").Payloads, []core.Payload{env.Pay("p", 5)})
+
 	e.ByRefs(e.Store.Revive, env.Whole("b"))
 	e.Same("what is revived", e.Queued("b").Payloads, []core.Payload{env.Pay("p", 9)})
 }

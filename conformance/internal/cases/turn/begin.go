@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	ruleNotBegun = "Turn: a job to begin whose (ID, Receipt) is not claimed after the settlements is reported as not begun"
-	ruleOver     = "ClaimView: LeaseOver reports whether the lease of the claim has expired, was released, or passed to another owner"
+	ruleNotBegun = "Turn: a job to begin whose (ID, Receipt) is not claimed after the settlements " +
+		"is reported as not begun"
+	ruleOver = "ClaimView: LeaseOver reports whether the lease of the claim has expired, " +
+		"was released, or passed to another owner"
 )
 
 // beginCases are about the evidence that a recovered job has run, and about the visible state of
@@ -105,11 +107,13 @@ func beginReports(e *env.Env) {
 	e.Push(env.EntryAt("queued", "p", 1, env.Start.Add(time.Hour)))
 	h := e.Acquire("n1")
 	claims := h.Claim(2)
+
 	r := h.BeginRequest(claims...)
 	other := claims[0].Ref()
 	other.Receipt.Number++
 	r.Begin = append([]core.ClaimRef{{ID: "never", Receipt: other.Receipt}, other}, r.Begin...)
 	r.Begin = append(r.Begin, core.ClaimRef{ID: "queued", Receipt: claims[0].Receipt})
+
 	e.Reported("what has not begun", h.Send(r).NotBegun, []int{0, 1, 4})
 	e.Same("whether the claimed ones have begun",
 		[2]bool{e.Claimed("a").Begun, e.Claimed("b").Begun}, [2]bool{true, true})

@@ -178,7 +178,13 @@ func claimDefaultBytes(e *env.Env) {
 }
 
 func claimLeavesState(e *env.Env) {
-	state := core.State{PerformAt: env.Start - 5, RetryCount: 4, Recoveries: 2, FirstPush: env.Start, Error: "boom"}
+	state := core.State{
+		PerformAt:  env.Start - 5,
+		RetryCount: 4,
+		Recoveries: 2,
+		FirstPush:  env.Start,
+		Error:      "boom",
+	}
 	e.Place("a", state, env.Pay("p", 1), env.Pay("q", 2))
 
 	h := e.Acquire("n1")

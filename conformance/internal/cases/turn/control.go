@@ -118,7 +118,8 @@ func pauseRepeats(e *env.Env) {
 	paused(true)
 }
 
-const ruleCancel = "TurnReply: Cancellations are the claimed jobs of the shard that an operator has cancelled, in order of id, in each reply until they are settled"
+const ruleCancel = "TurnReply: Cancellations are the claimed jobs of the shard that an operator has cancelled, " +
+	"in order of id, in each reply until they are settled"
 
 func cancelCases() []env.Case {
 	return []env.Case{

@@ -83,11 +83,13 @@ func headPassesOver(e *env.Env) {
 func headPaused(e *env.Env) {
 	e.PushIDs("a")
 	h := e.Acquire("n1")
+
 	e.Must(e.Store.Pause(e.Ctx, env.Orders), "Pause")
 	e.SameHead("while paused", h, core.Head{})
 	e.Same("while paused: the turn's Paused", h.Turn(0).Paused, true)
 	e.Same("while paused: the renewal's Paused", h.Renew().Paused, true)
 	e.Same("while paused: the repeated acquire's Paused", h.Reacquire().Paused, true)
+
 	e.Must(e.Store.Resume(e.Ctx, env.Orders), "Resume")
 	e.SameHead("after it", h, env.Due(env.Start))
 	e.Same("after it: the turn's Paused", h.Turn(0).Paused, false)

@@ -98,6 +98,7 @@ func largeDeleted(e *env.Env) {
 	all := largePayloads()
 	e.PushLarge("a", all...)
 	e.ByIDs(e.Store.Delete, "a")
+
 	var want []core.Payload
 	for i, p := range all[1:] {
 		if i > 0 {
@@ -105,6 +106,7 @@ func largeDeleted(e *env.Env) {
 		}
 		want = append(want, p)
 	}
+
 	e.PushLarge("a", want...)
 	e.Same("the payloads pushed after it", e.Queued("a").Payloads, want)
 }
@@ -112,11 +114,14 @@ func largeDeleted(e *env.Env) {
 func largeComesBack(e *env.Env) {
 	want := largePayloads()
 	e.PushLarge("a", want...)
+
 	h := e.Acquire("n1")
 	c := h.One()
 	e.Same("the claimed payloads", c.Payloads, want)
+
 	h.Settle(env.Failed(c, "boom", time.Hour))
 	e.Same("the payloads put back", e.Queued("a").Payloads, want)
+
 	e.Clock.Advance(2 * time.Hour)
 	c = h.One()
 	e.Same("the payloads claimed again", c.Payloads, want)

@@ -52,7 +52,8 @@ func leaseCases() []env.Case {
 			Check: leaseMustMatch,
 		},
 		{Name: "is shown with owner, token and expiry",
-			Rule:  "ShardStats: Owner and Token are those of the current lease, which ends at ExpiresAt; Owner is empty if the shard is free",
+			Rule: "ShardStats: Owner and Token are those of the current lease, which ends at ExpiresAt; " +
+				"Owner is empty if the shard is free",
 			Check: leaseIsSeen},
 	}
 }
@@ -157,8 +158,10 @@ func leaseIsSeen(e *env.Env) {
 }
 
 const (
-	ruleToken  = "Consumer: each Acquire that starts a lease returns a new fencing token: max(last token + 1, the store's clock in µs)"
-	ruleRepeat = "Acquire: the owner's last attempt again, while that lease lasts, returns the same token, renews the lease and resets nothing"
+	ruleToken = "Consumer: each Acquire that starts a lease returns a new fencing token: " +
+		"max(last token + 1, the store's clock in µs)"
+	ruleRepeat = "Acquire: the owner's last attempt again, while that lease lasts, " +
+		"returns the same token, renews the lease and resets nothing"
 )
 
 func acquireCases() []env.Case {
@@ -205,7 +208,8 @@ func acquireCases() []env.Case {
 		{Name: "returns tokens of at least the clock", Rule: ruleToken, Check: acquireTokensClock},
 		{Name: "returns larger tokens even if the clock stepped back", Rule: ruleToken, Check: acquireTokensBack},
 		{Name: "shortens a lease to its TTL if the clock stepped back",
-			Rule:  "Acquire: a lease whose expiry is further away than its own TTL, because the clock stepped back, expires that TTL from now; a refused Acquire stores the new expiry",
+			Rule: "Acquire: a lease whose expiry is further away than its own TTL, " +
+				"because the clock stepped back, expires that TTL from now; a refused Acquire stores the new expiry",
 			Check: acquireClamps},
 		{
 			Name:  "refuses another shard count or generation",
@@ -398,6 +402,7 @@ func acquireInvalid(e *env.Env) {
 	} {
 		r := e.AcquireRequest(e.Shard, "n1")
 		change(&r)
+
 		e.Unchanged("a refused Acquire", func() {
 			_, err := e.Store.Acquire(e.Ctx, r)
 			e.Refused("Acquire of a bad request", err, ports.ErrInvalidRequest)

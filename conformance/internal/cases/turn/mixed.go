@@ -49,9 +49,11 @@ func mixedSkipped(e *env.Env) {
 	e.PushIDs("a", "b")
 	h := e.Acquire("n1")
 	claims := h.Claim(2)
+
 	other, never := claims[0], claims[0]
 	other.Receipt.Number++
 	never.ID = "never"
+
 	reply := h.Settle(env.Buried(never, "of nobody"),
 		env.Buried(other, "of a"), env.Failed(claims[1], "of b", time.Hour))
 	e.Reported("the skipped", reply.Skipped, []int{0, 1})
@@ -182,7 +184,8 @@ func mixedForgetStepBack(e *env.Env) {
 	e.Same("how long the lease lasts", held.Remaining, env.TTL)
 }
 
-const ruleLease = "Consumer: owner and token decide who may call Turn, until the lease is released or another owner acquires the shard"
+const ruleLease = "Consumer: owner and token decide who may call Turn, " +
+	"until the lease is released or another owner acquires the shard"
 
 // usualCases are about the most frequent turns and pushes, which a store may handle in a shorter
 // way: a turn that settles done jobs and claims jobs with one payload, and a push of new ids that
@@ -231,7 +234,8 @@ func usualCases() []env.Case {
 	}
 }
 
-const ruleClaimedPush = "RULES 2: the push makes a new queued job for a claimed id, which can't be claimed while the first is"
+const ruleClaimedPush = "RULES 2: the push makes a new queued job for a claimed id, " +
+	"which can't be claimed while the first is"
 
 func usualReleased(e *env.Env) {
 	e.PushIDs("a", "b")

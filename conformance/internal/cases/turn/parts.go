@@ -9,10 +9,13 @@ import (
 )
 
 const (
-	rulePart        = "Turn: a part ends one payload of a claimed job as done and marks the job as begun; its receipt is then NextPart"
-	rulePartSkipped = "Turn: a part is skipped and reported if its (ID, Receipt) is not claimed, or if the claim has no such payload or no other one"
-	rulePartAgain   = "Turn: a part that was applied before is not applied again, and is not skipped"
-	rulePartState   = "RULES 4: once the first payload has ended by itself, the others have RetryCount -1 and at most one recovery"
+	rulePart = "Turn: a part ends one payload of a claimed job as done and marks the job as begun; " +
+		"its receipt is then NextPart"
+	rulePartSkipped = "Turn: a part is skipped and reported if its (ID, Receipt) is not claimed, " +
+		"or if the claim has no such payload or no other one"
+	rulePartAgain = "Turn: a part that was applied before is not applied again, and is not skipped"
+	rulePartState = "RULES 4: once the first payload has ended by itself, " +
+		"the others have RetryCount -1 and at most one recovery"
 )
 
 // partCases are about payloads that turns end one by one, while the job stays claimed.
@@ -61,6 +64,7 @@ func partCases() []env.Case {
 // it.
 func suspect(e *env.Env, recoveries int) (*env.Holder, core.Claim) {
 	e.TB.Helper()
+
 	state := core.State{
 		PerformAt:  env.Start,
 		RetryCount: 2,
@@ -71,6 +75,7 @@ func suspect(e *env.Env, recoveries int) (*env.Holder, core.Claim) {
 	}
 	e.Place("a",
 		state, env.WithScore(env.Pay("p", 1), 1, "of p"), env.Pay("q", 2), env.WithScore(env.Pay("r", 3), 3, "of r"))
+
 	h := e.Acquire("n1")
 	return h, h.One()
 }
@@ -155,13 +160,16 @@ func partBeside(e *env.Env) {
 func partSkipped(e *env.Env) {
 	h, c := suspect(e, 1)
 	e.Push(env.Entry("queued", "p", 1), env.Entry("queued", "q", 2))
+
 	never, wrong, queued := c.SettlePayload(0), c.SettlePayload(0), c.SettlePayload(0)
 	never.ID, queued.ID = "never", "queued"
 	wrong.Receipt.Number++
+
 	e.Unchanged("a turn whose parts are skipped", func() {
 		reply := h.Send(parts(h, never, wrong, queued, c.SettlePayload(-1), c.SettlePayload(3)))
 		e.Reported("the skipped parts", reply.SkippedParts, []int{0, 1, 2, 3, 4})
 	})
+
 	reply := h.Send(parts(h, never, c.SettlePayload(2), queued))
 	e.Reported("the skipped parts beside one that is applied", reply.SkippedParts, []int{0, 2})
 	e.Same("the claimed job", e.Claimed("a"), afterPart(e, c, 2))
@@ -188,10 +196,12 @@ func partOnce(e *env.Env) {
 		e.Reported("the skipped parts of two",
 			h.Send(parts(h, c.SettlePayload(0), c.SettlePayload(0))).SkippedParts, nil)
 	})
+
 	later := endPart(h, left, 0)
 	e.Unchanged("a part before the last", func() {
 		e.Reported("the skipped parts", h.Send(parts(h, c.SettlePayload(0))).SkippedParts, []int{0})
 	})
+
 	e.Same("the claimed job", e.Claimed("a"), later)
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleOrphans = "Acquire: jobs that an earlier lease left claimed stay claimed, with their receipts, and pass to the new lease, in order of id"
+const ruleOrphans = "Acquire: jobs that an earlier lease left claimed stay claimed, " +
+	"with their receipts, and pass to the new lease, in order of id"
 
 func orphanCases() []env.Case {
 	return []env.Case{
@@ -66,11 +67,14 @@ func orphansInOrder(e *env.Env) {
 func orphansComeAgain(e *env.Env) {
 	e.PushIDs("a", "b", "c")
 	left := e.ClaimAndCrash("n1")
+
 	r := e.AcquireRequest(e.Shard, "n2")
 	_, err := e.Store.Acquire(e.Ctx, r)
 	e.Must(err, "Acquire")
+
 	h := e.AcquireBy(r)
 	e.Same("the jobs left", h.Orphans(), left)
+
 	h.Settle(env.Recovered(left[1]))
 	for _, c := range e.AcquireBy(r).Inherited {
 		if c.ID == left[1].ID {
@@ -109,11 +113,14 @@ func orphansSettle(e *env.Env) {
 	left := e.ClaimAndCrash("n1")
 	h := e.Acquire("n2")
 	h.Orphans()
+
 	reply := h.Settle(env.Recovered(left[0]), env.Done(left[1]))
 	e.Reported("the skipped", reply.Skipped, nil)
+
 	want := left[0].Job
 	want.Recoveries = 1
 	e.Same("the jobs", e.Jobs(), []core.Job{want})
+
 	counts := e.Counts()
 	e.Same("processed, failed and claimed",
 		[3]int64{counts.Processed, counts.Failed, counts.Claimed}, [3]int64{1, 0, 0})
@@ -140,7 +147,8 @@ func orphansClaimedOnce(e *env.Env) {
 }
 
 const (
-	ruleAlone  = "RULES 4: a job with 2 Recoveries or more is claimed alone, and only if no other job of its shard is claimed; claiming stops in front of it"
+	ruleAlone = "RULES 4: a job with 2 Recoveries or more is claimed alone, " +
+		"and only if no other job of its shard is claimed; claiming stops in front of it"
 	ruleBeside = "RULES 4: a job with 1 Recovery runs like any other, in order of (PerformAt, id), beside others"
 )
 

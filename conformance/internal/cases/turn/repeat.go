@@ -8,9 +8,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, ignore all other fields of the request except TTL, renew, and return the jobs that still have this receipt in their first order"
+const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, " +
+	"ignore all other fields of the request except TTL, renew, " +
+	"and return the jobs that still have this receipt in their first order"
 
-const ruleResent = "Turn: a Resent turn always uses up its number, so that its first call is a repeat or stale if it arrives late"
+const ruleResent = "Turn: a Resent turn always uses up its number, " +
+	"so that its first call is a repeat or stale if it arrives late"
 
 // repeatCases are about a turn whose reply was lost.
 func repeatCases() []env.Case {

@@ -55,8 +55,9 @@ func settleCases() []env.Case {
 			Check: settleKeepsError,
 		},
 		{
-			Name:  "forgets the failures of a job that is done",
-			Rule:  "RULES 1: error: kept until the job succeeds; RULES 2: a push for an id that is not queued makes a fresh job",
+			Name: "forgets the failures of a job that is done",
+			Rule: "RULES 1: error: kept until the job succeeds; " +
+				"RULES 2: a push for an id that is not queued makes a fresh job",
 			Check: settleForgets,
 		},
 		{Name: "merges a returning job into the queued one", Rule: ruleReturn, Check: settleMerges},
@@ -162,12 +163,15 @@ func settleRecovered(e *env.Env) {
 	for n := 1; n <= 3; n++ {
 		c.Begun = true
 		h.Settle(env.Recovered(c))
+
 		want := env.Fresh(env.Start)
 		want.Recoveries = n
 		e.Same("the state", e.Queued("a").State, want)
+
 		c = h.One()
 		e.Same("the state when claimed", c.State, want)
 	}
+
 	h.Settle(env.Failed(c, "boom", 0))
 	e.Same("the recoveries after it settled", e.Queued("a").Recoveries, 0)
 }
@@ -176,7 +180,11 @@ func settleBuried(e *env.Env) {
 	h, c := e.ClaimedJob()
 	h.Settle(env.Buried(c, "no use"))
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.Now(), Error: "no use", Group: core.OtherGroup, Payloads: env.ThreePayloads(),
+		ID:        "a",
+		ChangedAt: e.Now(),
+		Error:     "no use",
+		Group:     core.OtherGroup,
+		Payloads:  env.ThreePayloads(),
 	})
 	e.Same("the queued job", e.Queued("a"), core.Job{})
 	e.Same("how many are dead", e.Counts().Dead, int64(1))
@@ -198,9 +206,14 @@ func settleDivides(e *env.Env) {
 			{Position: 0}, {Position: 2, Bury: true, Error: "third", Group: "of the third"},
 		},
 	}))
+
 	e.Same("what was put back", e.Queued("a"), env.Job("a", env.Fresh(e.Now().Add(time.Hour)), env.Pay("p2", 2)))
 	e.Same("what was buried", e.DeadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.Now(), Error: "third", Group: "of the third", Payloads: []core.Payload{env.Pay("p3", 3)},
+		ID:        "a",
+		ChangedAt: e.Now(),
+		Error:     "third",
+		Group:     "of the third",
+		Payloads:  []core.Payload{env.Pay("p3", 3)},
 	})
 }
 
@@ -258,13 +271,23 @@ func settleMerges(e *env.Env) {
 }
 
 func settleMergesRecoveries(e *env.Env) {
-	e.Place("a", core.State{PerformAt: env.Start, RetryCount: 2, Recoveries: 2, FirstPush: env.Start, Error: "boom"},
-		env.Pay("p", 1), env.Pay("q", 2))
+	e.Place("a", core.State{
+		PerformAt:  env.Start,
+		RetryCount: 2,
+		Recoveries: 2,
+		FirstPush:  env.Start,
+		Error:      "boom",
+	}, env.Pay("p", 1), env.Pay("q", 2))
 	h := e.Acquire("n1")
 	c := h.Cut(1)
+
 	h.Settle(env.Failed(c, "crash", time.Minute))
 	e.Same("the merged job", e.Queued("a"), env.Job("a", core.State{
-		PerformAt: env.Start.Add(time.Minute), RetryCount: 3, Recoveries: 1, FirstPush: env.Start, Error: "crash",
+		PerformAt:  env.Start.Add(time.Minute),
+		RetryCount: 3,
+		Recoveries: 1,
+		FirstPush:  env.Start,
+		Error:      "crash",
 	}, env.Pay("p", 1), env.Pay("q", 2)))
 }
 

@@ -50,8 +50,9 @@ func turnCases() []env.Case {
 			Check: turnTakenOver,
 		},
 		{
-			Name:  "refuses a bad request",
-			Rule:  "TurnRequest.Validate: ErrInvalidRequest for a number below 1, a TTL below 1 ms, or too many settlements",
+			Name: "refuses a bad request",
+			Rule: "TurnRequest.Validate: ErrInvalidRequest for a number below 1, " +
+				"a TTL below 1 ms, or too many settlements",
 			Check: turnInvalid,
 		},
 		{
@@ -131,13 +132,16 @@ func turnEmpty(e *env.Env) {
 	e.Push(env.EntryAt("later", "p", 1, env.Start.Add(time.Hour)))
 	h := e.Acquire("n1")
 	last := h.Number
+
 	for _, want := range []int{0, 1, 100} {
 		reply := h.Turn(want)
 		e.GiveUpIfRepeated(0)
 		e.Same("the number carried out", reply.Last, last)
 	}
+
 	e.PushIDs("a")
 	e.Same("the first turn with work", h.One().Receipt.Number, last+1)
+
 	empty := h.Turn(1).Last
 	e.GiveUpIfRepeated(0)
 	e.Same("an empty turn after it", empty, last+1)
@@ -191,6 +195,7 @@ func turnTakenOver(e *env.Env) {
 	c := h.One()
 	repeat := h.Request(1)
 	repeat.Number = h.Number
+
 	e.Clock.Advance(2 * env.TTL)
 	e.Acquire("n2")
 	e.Unchanged("a turn after the take-over", func() {
