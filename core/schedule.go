@@ -331,16 +331,14 @@ func (s Schedule) Recurring(r *Recurrence, spec Spec, now Instant) Schedule {
 }
 
 // Ticks returns the spec of the schedule's ticks from Next on: up to SpecSince those of the Earlier
-// specs, and after that those of Spec. parse reads the text of a spec. It returns the error of
-// parse for Spec. The other ticks of an earlier spec that can't be read are left out.
+// specs, and after that those of Spec. parse reads the text of a spec, as [ParseSpec], and returns
+// the zero Spec with an error. Ticks returns that error for Spec. The other ticks of an earlier spec
+// that can't be read are left out.
 func (s *Schedule) Ticks(parse func(text string) (Spec, error)) (Spec, error) {
 	var earlier Spec
 	var until Instant
 	for _, e := range s.Earlier {
-		spec, err := parse(e.Spec)
-		if err != nil {
-			spec = Spec{} // no tick of its time
-		}
+		spec, _ := parse(e.Spec)
 		earlier, until = spec.after(earlier, until), e.Until
 	}
 
@@ -412,13 +410,13 @@ type Declaration struct {
 // declaration pauses or resumes a schedule that exists (docs/rules.md 10).
 func (d *Declaration) Apply(current Schedule, spec Spec, by string, now Instant) (next Schedule, changed bool) {
 	exists := current.Revision > 0
-	if exists && d.Set != "" && d.Set == current.Set {
+	if d.Set != "" && d.Set == current.Set {
 		if d.Version < current.Version || d.Version == current.Version && current.Edited {
 			return current, false
 		}
 	}
 	sameSet := d.Set == current.Set && d.Version == current.Version
-	if exists && sameSet && current.Recurrence.Equal(&d.Recurrence) {
+	if sameSet && current.Recurrence.Equal(&d.Recurrence) {
 		return current, false
 	}
 
