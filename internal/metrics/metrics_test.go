@@ -107,7 +107,8 @@ func tables() string {
 		{Server, "What the servers of a process have now"},
 		{Store, "What the store holds"},
 	} {
-		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | what | by | in OpenTelemetry |\n| --- | --- | --- | --- | --- | --- |\n", section.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | what | by | in OpenTelemetry |\n| --- | --- | --- | "+
+			"--- | --- | --- |\n", section.title)
 		for _, m := range All() {
 			if m.Source == section.source {
 				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | `%s`, %s |\n", m.Name, m.Type, labels(m), m.Help, m.By,

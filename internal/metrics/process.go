@@ -42,7 +42,8 @@ func ofProcess() []Metric {
 			By:     "TurnEnd",
 			Unit:   "turns",
 			Labels: []Label{one("result", "ok", "lost", "stale", "unknown")},
-			Help:   "Turns: ok; lost, because the lease was lost; stale, which had already been carried out; or unknown, which are sent again.",
+			Help: "Turns: ok; lost, because the lease was lost; stale, which had already been carried out; or " +
+				"unknown, which are sent again.",
 		},
 		{
 			Name:   "skein_wakeups_total",
@@ -69,7 +70,8 @@ func ofProcess() []Metric {
 			By:     "NodeChanged",
 			Unit:   "nodes",
 			Labels: []Label{one("change", "joined", "drains", "resumed", "left")},
-			Help:   "Servers that started, drained, ended a drain and stopped, as seen by this process, its own servers included.",
+			Help: "Servers that started, drained, ended a drain and stopped, as seen by this process, its own " +
+				"servers included.",
 		},
 		{
 			Name:   "skein_store_errors_total",
@@ -106,7 +108,8 @@ func ofJobs() []Metric {
 			By:     "Pushed",
 			Unit:   "pushes",
 			Labels: []Label{queue(), one("result", "stored", "in_tx", "refused", "full", "unknown")},
-			Help:   "Pushes: stored; in_tx, in a caller's transaction, which may still roll back; refused; full, refused because the store has no room; or unknown, which may have been stored.",
+			Help: "Pushes: stored; in_tx, in a caller's transaction, which may still roll back; refused; full, " +
+				"refused because the store has no room; or unknown, which may have been stored.",
 		},
 		{
 			Name:      "skein_pushed_total",
@@ -116,7 +119,8 @@ func ofJobs() []Metric {
 			By:        "Pushed",
 			Unit:      "payloads",
 			Labels:    []Label{queue(), one("met", "new", "merged", "duplicate")},
-			Help:      "Pushed payloads: new, which made a job; merged, into a queued job; or duplicate, which were already in it or were superseded at once. Pushes in a caller's transaction are not counted.",
+			Help: "Pushed payloads: new, which made a job; merged, into a queued job; or duplicate, which were " +
+				"already in it or were superseded at once. Pushes in a caller's transaction are not counted.",
 		},
 		{
 			Name:      "skein_push_duration_seconds",
@@ -151,7 +155,8 @@ func ofJobs() []Metric {
 				one("outcome", "done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting",
 					"held"),
 			},
-			Help: "Executions of jobs by outcome, once the store has accepted it: failed, and retried; buried, also after the last retry; held, instead of buried after it; or lost, together with their lease.",
+			Help: "Executions of jobs by outcome, once the store has accepted it: failed, and retried; buried, also " +
+				"after the last retry; held, instead of buried after it; or lost, together with their lease.",
 		},
 		{
 			Name:      "skein_payloads_total",
@@ -194,7 +199,8 @@ func ofJobs() []Metric {
 			Sharded: true,
 			Labels:  []Label{queue()},
 			Buckets: waits(),
-			Help:    "The time from when a job was due, or first pushed if that was later, to the start of its batch, by the store's clock.",
+			Help: "The time from when a job was due, or first pushed if that was later, to the start of its " +
+				"batch, by the store's clock.",
 		},
 		{
 			Name:      "skein_job_duration_seconds",

@@ -92,7 +92,8 @@ func ofStore() []Metric {
 			Source: Store,
 			By:     "Stats",
 			Unit:   "seconds",
-			Help:   "The duration of the last reading of the store. The next reading follows after 99 times this duration, at least 5 s, and after a failed reading at most 1 min.",
+			Help: "The duration of the last reading of the store. The next reading follows after 99 times this " +
+				"duration, at least 5 s, and after a failed reading at most 1 min.",
 		},
 	}...)
 }
@@ -110,7 +111,8 @@ func ofQueues() []Metric {
 				queue(),
 				one("state", "fresh", "retry", "claimed", "orphaned", "held", "dead", "quarantined"),
 			},
-			Help: "Jobs of a queue. Fresh and retry are queued, also if not due yet. Held wait for an operator. Orphaned are counted as claimed too: their server is gone. Dead counts ids in the morgue.",
+			Help: "Jobs of a queue. Fresh and retry are queued, also if not due yet. Held wait for an operator. " +
+				"Orphaned are counted as claimed too: their server is gone. Dead counts ids in the morgue.",
 		},
 		{
 			Name:   "skein_queue_lag_seconds",
@@ -119,7 +121,8 @@ func ofQueues() []Metric {
 			By:     "Stats",
 			Unit:   "seconds",
 			Labels: []Label{queue()},
-			Help:   "The longest wait of a job for a server, from when it was due and pushed, or from the end of its server's lease.",
+			Help: "The longest wait of a job for a server, from when it was due and pushed, or from the end of its " +
+				"server's lease.",
 		},
 		{
 			Name:   "skein_queue_processed_total",
@@ -146,7 +149,8 @@ func ofQueues() []Metric {
 			By:     "Stats",
 			Unit:   "payloads",
 			Labels: []Label{queue()},
-			Help:   "Payloads that the queue's merge rule has dropped since the queue began, because the rule keeps only the highest ones.",
+			Help: "Payloads that the queue's merge rule has dropped since the queue began, because the rule keeps " +
+				"only the highest ones.",
 		},
 		{
 			Name:   "skein_queue_paused",
@@ -164,7 +168,8 @@ func ofQueues() []Metric {
 			By:     "Stats",
 			Unit:   "shards",
 			Labels: []Label{queue(), one("state", "owned", "free", "expired", "unreached")},
-			Help:   "Shards by their lease: owned; free, released or never leased; expired, its owner is gone; or unreached, and not in the queue's other values.",
+			Help: "Shards by their lease: owned; free, released or never leased; expired, its owner is gone; or " +
+				"unreached, and not in the queue's other values.",
 		},
 		{
 			Name:   "skein_queue_shard_lag_seconds",
@@ -200,7 +205,8 @@ func ofQueues() []Metric {
 			By:     "Nodes",
 			Unit:   "seconds",
 			Labels: []Label{queue()},
-			Help:   "For how long the handler has run that runs longest in the queue, as its servers have announced; 0 if none runs.",
+			Help: "For how long the handler has run that runs longest in the queue, as its servers have announced; " +
+				"0 if none runs.",
 		},
 		{
 			Name:   "skein_schedule_late_seconds",
@@ -209,7 +215,8 @@ func ofQueues() []Metric {
 			By:     "LateTicks",
 			Unit:   "seconds",
 			Labels: []Label{queue()},
-			Help:   "For how long the longest-due tick of the queue's schedules has been due; 0 if none is due. Queues without a next tick, and paused queues, don't have it.",
+			Help: "For how long the longest-due tick of the queue's schedules has been due; 0 if none is due. " +
+				"Queues without a next tick, and paused queues, don't have it.",
 		},
 	}
 }
