@@ -51,7 +51,8 @@ func accepted(r *http.Request, rows bool) (format, error) {
 	}
 
 	if quality == 0 {
-		return best, service.ProblemNotAcceptable.With("lists are available as application/json, application/jsonl and text/csv, other replies as application/json")
+		return best, service.ProblemNotAcceptable.With("lists are available as application/json, " +
+			"application/jsonl and text/csv, other replies as application/json")
 	}
 	return best, nil
 }

@@ -41,13 +41,15 @@ func (a *API) Guard(next http.Handler) http.Handler {
 func (a *API) guard(r *http.Request) *service.Problem {
 	if a.hosts != nil && !a.hosts[hostName(r.Host)] {
 		if a.o.Authorize == nil && len(a.o.Hosts) == 0 {
-			return service.ProblemForeignHost.With("without Options.Authorize, only requests to localhost, 127.0.0.1 and ::1 are served; set Authorize to serve other names")
+			return service.ProblemForeignHost.With("without Options.Authorize, only requests to localhost, " +
+				"127.0.0.1 and ::1 are served; set Authorize to serve other names")
 		}
 		return service.ProblemForeignHost.With("requests to this host name are not served; add it to Options.Hosts")
 	}
 
 	if err := a.origins.Check(r); err != nil {
-		return service.ProblemCrossOrigin.With("the request comes from a page of another site. If it is your own page behind a proxy that rewrites Host, add the page's origin to Options.TrustedOrigins")
+		return service.ProblemCrossOrigin.With("the request comes from a page of another site. " +
+			"If it is your own page behind a proxy that rewrites Host, add the page's origin to Options.TrustedOrigins")
 	}
 
 	if headerBytes(r) > a.o.MaxHeaderBytes {
@@ -56,7 +58,8 @@ func (a *API) guard(r *http.Request) *service.Problem {
 	}
 
 	if a.o.Authorize == nil && !fromThisMachine(r) {
-		return service.ProblemClosed.With("without Options.Authorize, only requests from the same machine that no proxy has forwarded are served; set Authorize to serve others")
+		return service.ProblemClosed.With("without Options.Authorize, only requests from the same machine that no " +
+			"proxy has forwarded are served; set Authorize to serve others")
 	}
 
 	if r.ContentLength > a.o.MaxBodyBytes {

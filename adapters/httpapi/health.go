@@ -124,7 +124,8 @@ func (h *readiness) unready(ctx context.Context) []string {
 		}
 	}
 
-	return []string{fmt.Sprintf("server: no server of host %s with process %d is announced; it has not started, has stopped, or can't reach the store in time",
+	return []string{fmt.Sprintf("server: no server of host %s with process %d is announced; it has not started, "+
+		"has stopped, or can't reach the store in time",
 		h.host, h.pid)}
 }
 

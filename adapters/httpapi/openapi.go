@@ -53,9 +53,10 @@ func document(routes []route, authorized bool) []byte {
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title":       "Skein",
-			"version":     "1",
-			"description": "The contents of a Skein store, and actions on it. Bytes are in data if they are UTF-8, and in data_base64 otherwise. Times are by the store's clock unless a description states otherwise.",
+			"title":   "Skein",
+			"version": "1",
+			"description": "The contents of a Skein store, and actions on it. Bytes are in data if they are UTF-8, " +
+				"and in data_base64 otherwise. Times are by the store's clock unless a description states otherwise.",
 		},
 		"servers":    []any{object{"url": "."}},
 		"paths":      paths,
@@ -122,8 +123,9 @@ func (s schemas) contents(r *route) object {
 	if r.rows {
 		for _, f := range formats[1:] {
 			contents[f.mediaType] = object{"schema": object{
-				"type":        "string",
-				"description": "a line for each row of items; next, as_of and the number of unreached are in the headers Skein-Next, Skein-As-Of and Skein-Unreached",
+				"type": "string",
+				"description": "a line for each row of items; next, as_of and the number of unreached are in the " +
+					"headers Skein-Next, Skein-As-Of and Skein-Unreached",
 			}}
 		}
 	}
