@@ -145,7 +145,8 @@ func (r *Recurrence) validateStored() error {
 
 	switch {
 	case r.Spec == "" || len(r.Spec) > maxSpecBytes || Text(r.Spec) != r.Spec:
-		return fmt.Errorf("%w: the spec %.40q; give a text that CronSpec or IntervalSpec returns", ErrInvalidSchedule, r.Spec)
+		return fmt.Errorf("%w: the spec %.40q; give a text that CronSpec or IntervalSpec returns",
+			ErrInvalidSchedule, r.Spec)
 	case len(r.Data) > MaxScheduleDataBytes:
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are allowed; let the handler read the rest",
 			ErrInvalidSchedule, len(r.Data), MaxScheduleDataBytes)
@@ -241,6 +242,7 @@ func (s *Schedule) Validate() error {
 	if err := s.Recurrence.validateStored(); err != nil {
 		return err
 	}
+
 	if s.Revision > int64(MaxInstant) {
 		return fmt.Errorf("%w: the revision %d; it comes from the store's clock, so it is at most %d",
 			ErrInvalidSchedule, s.Revision, MaxInstant)
