@@ -123,11 +123,13 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 
 	switch {
 	case parsed.every > 0 && r.Jitter > parsed.every:
-		return fmt.Errorf("%w: the jitter %v above the interval %v, which would make ticks miss; give at most the interval",
+		return fmt.Errorf("%w: the jitter %v above the interval %v, which would make ticks miss; "+
+			"give at most the interval",
 			ErrInvalidSchedule, r.Jitter, parsed.every)
 	case r.Catchup.Most > 1 && rule.Same != SamePush:
-		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v, where their equal payloads are one; "+
-			"use a queue that merges by every, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most, rule)
+		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v, "+
+			"where their equal payloads are one; use a queue that merges by every, or catch up on 1",
+			ErrInvalidSchedule, r.Catchup.Most, rule)
 	case r.Catchup.Most > 1 && r.FixedScore:
 		return fmt.Errorf("%w: catching up on %d ticks with a score of its own, which makes their payloads one; "+
 			"leave the score to the ticks, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most)
