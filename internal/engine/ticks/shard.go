@@ -176,7 +176,8 @@ func (f *Firer) report(s Shard, sum *total) {
 	log := f.cfg.Log
 
 	if sum.event.Broken > 0 {
-		log.Warn("the spec of a schedule can't be read, so its ticks wait; correct the schedule, or this server's zone data",
+		log.Warn("the spec of a schedule can't be read, so its ticks wait; correct the schedule, "+
+			"or this server's zone data",
 			"queue", s.ID.Queue,
 			"id", sum.broken.ID,
 			"schedule", sum.broken.Name,
