@@ -75,6 +75,7 @@ func newTurnSeries(v maker) turnSeries {
 	for _, call := range row.Labels[0].Values {
 		failures[call] = v.counted(row.Name, []string{call}, nil)
 	}
+
 	return turnSeries{
 		duration: v.Measure("skein_turn_duration_seconds"),
 		claimed:  v.Measure("skein_turn_jobs", "claimed"),

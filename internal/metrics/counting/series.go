@@ -68,6 +68,7 @@ func newQueueSeries(v maker, name string) *queueSeries {
 		maker:        v,
 		name:         name,
 	}
+
 	q.ticks = sync.OnceValue(func() *tickSeries {
 		return &tickSeries{v.counted("skein_ticks_total", labels, nil), v.Measure("skein_tick_late_seconds", name)}
 	})
