@@ -252,6 +252,7 @@ func jsonFields(t reflect.Type) (list []jsonField) {
 		if name == "" || name == "-" {
 			continue
 		}
+
 		optional := strings.Contains(options, "omit")
 		list = append(list, jsonField{
 			name:     name,
