@@ -62,6 +62,7 @@ func New(o Options) (*Metrics, error) {
 	if err := checkLabels(o.Labels); err != nil {
 		return nil, err
 	}
+
 	v := newVectors(o.Labels, o.PerShard)
 	return &Metrics{
 		observer: counting.New(v, o.PerShard, o.Queues...),
