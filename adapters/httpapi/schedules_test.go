@@ -34,7 +34,8 @@ func TestSchedulesAreListed(t *testing.T) {
 		d.Catchup = core.Catchup{Within: time.Hour}
 	})
 	for query, want := range map[string][]string{
-		"": {"bill a", "nightly a", "nightly b"}, "id=a": {"bill a", "nightly a"}, "name=nightly": {"nightly a", "nightly b"},
+		"": {"bill a", "nightly a",
+			"nightly b"}, "id=a": {"bill a", "nightly a"}, "name=nightly": {"nightly a", "nightly b"},
 		"name=nightly&id=b": {"nightly b"}, "name=other": nil,
 	} {
 		page := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?"+query)
@@ -58,22 +59,27 @@ func TestSchedulesAreListed(t *testing.T) {
 
 	row := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?name=bill&payloads=1").Items[0]
 	next := epoch.Truncate(time.Hour).Add(30 * time.Minute)
-	if row.Words != "every hour at minute 30" || row.Zone != "UTC" || !row.Next.Equal(next) || !row.Due.Equal(next) || row.CatchupMost != 1 || row.CatchupWithin != 3600 ||
-		*row.Score != 7 || *row.Payload.Data != "p" || *row.Payload.Meta != "trace" || row.By != "code" || !row.ChangedAt.Equal(epoch) {
+	if row.Words != "every hour at minute 30" || row.Zone != "UTC" || !row.Next.Equal(next) || !row.Due.Equal(next) ||
+		row.CatchupMost != 1 || row.CatchupWithin != 3600 ||
+		*row.Score != 7 || *row.Payload.Data != "p" || *row.Payload.Meta != "trace" || row.By != "code" ||
+		!row.ChangedAt.Equal(epoch) {
 		t.Errorf("%+v", row)
 	}
-	if row := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?name=bill").Items[0]; row.Payload != nil {
+	if row := get[service.List[service.ScheduleRow]](h,
+		"/queues/orders/schedules?name=bill").Items[0]; row.Payload != nil {
 		t.Errorf("a payload is shown to a request for none: %+v", row.Payload)
 	}
 	names := get[service.List[service.ScheduleNameRow]](h, "/queues/orders/schedules/names?limit=1")
 	rest := get[service.List[service.ScheduleNameRow]](h, "/queues/orders/schedules/names?after="+names.Next)
-	if len(names.Items) != 1 || names.Items[0].Name != "bill" || len(rest.Items) != 1 || rest.Items[0].Count != 2 || rest.Items[0].First.ID != "a" {
+	if len(names.Items) != 1 || names.Items[0].Name != "bill" || len(rest.Items) != 1 || rest.Items[0].Count != 2 ||
+		rest.Items[0].First.ID != "a" {
 		t.Errorf("%+v, then %+v", names, rest)
 	}
 
 	csv := request(http.MethodGet, base+"/queues/orders/schedules", "")
 	csv.Header.Set("Accept", "text/csv")
-	if text := answerOf(h.api, csv).Body.String(); !strings.HasPrefix(text, "name,id,shard,spec,words,") || strings.Count(text, "\n") != 4 {
+	if text := answerOf(h.api, csv).Body.String(); !strings.HasPrefix(text, "name,id,shard,spec,words,") ||
+		strings.Count(text, "\n") != 4 {
 		t.Errorf("as CSV: %s", text)
 	}
 }
@@ -92,16 +98,24 @@ func TestAScheduleIsShownWithItsNextTicks(t *testing.T) {
 	if one := get[service.ScheduleReply](h, "/queues/orders/schedule?id=a&name=nightly"); len(one.NextTicks) != 5 {
 		t.Errorf("%d ticks, want 5", len(one.NextTicks))
 	}
-	for query, problem := range map[string]string{"id=b&name=nightly": "unknown-schedule", "id=a&name=other": "unknown-schedule"} {
+	for query, problem := range map[string]string{
+		"id=b&name=nightly": "unknown-schedule",
+		"id=a&name=other":   "unknown-schedule",
+	} {
 		target := base + "/queues/orders/schedule?" + query
 		refused(t, target, answerOf(h.api, request(http.MethodGet, target, "")), 404, problem)
 	}
-	for query, problem := range map[string]string{"name=nightly": "invalid-id", "id=a": "invalid-schedule", "id=a&name=nightly&ticks=101": "bad-request"} {
+	for query, problem := range map[string]string{
+		"name=nightly":                "invalid-id",
+		"id=a":                        "invalid-schedule",
+		"id=a&name=nightly&ticks=101": "bad-request",
+	} {
 		target := base + "/queues/orders/schedule?" + query
 		refused(t, target, answerOf(h.api, request(http.MethodGet, target, "")), 400, problem)
 	}
 	why := get[service.WhyReply](h, "/why?queue=orders&id=a")
-	if why.Reason != "scheduled" || len(why.Schedules) != 1 || why.Schedules[0].Name != "nightly" || !why.Until.Equal(want[0].At) {
+	if why.Reason != "scheduled" || len(why.Schedules) != 1 || why.Schedules[0].Name != "nightly" ||
+		!why.Until.Equal(want[0].At) {
 		t.Errorf("why: %+v", why)
 	}
 }
@@ -132,8 +146,17 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 	if row := one(); row.Fired != 1 || row.Recent[0].Outcome != "by hand" {
 		t.Errorf("after a run: %+v", row)
 	}
-	changed("edit", is{"id": "a", "cron": "0 23 * * *", "zone": "UTC", "payload": is{"data": "q"}, "jitter_seconds": 1.5, "catchup": is{"most": 1, "within_seconds": 60}, "skip": true}, 1)
-	if row := one(); row.Spec != "cron 0 23 * * * UTC" || row.Words != "each day at 23:00" || *row.Payload.Data != "q" || row.Jitter != 1.5 || row.CatchupWithin != 60 || !row.Skip || !row.Edited {
+	changed("edit", is{
+		"id":             "a",
+		"cron":           "0 23 * * *",
+		"zone":           "UTC",
+		"payload":        is{"data": "q"},
+		"jitter_seconds": 1.5,
+		"catchup":        is{"most": 1, "within_seconds": 60},
+		"skip":           true,
+	}, 1)
+	if row := one(); row.Spec != "cron 0 23 * * * UTC" || row.Words != "each day at 23:00" ||
+		*row.Payload.Data != "q" || row.Jitter != 1.5 || row.CatchupWithin != 60 || !row.Skip || !row.Edited {
 		t.Errorf("after an edit: %+v", row)
 	}
 	changed("edit", is{"id": "a", "every_seconds": 900, "from": "2030-01-01T00:05:00Z"}, 1)
@@ -141,10 +164,17 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 		t.Errorf("after an edit: %+v", row)
 	}
 
-	day := is{"id": "a", "name": "nightly", "from": "2030-01-02T00:00:00Z", "to": "2030-01-02T01:00:00Z", "dry_run": true}
+	day := is{
+		"id":      "a",
+		"name":    "nightly",
+		"from":    "2030-01-02T00:00:00Z",
+		"to":      "2030-01-02T01:00:00Z",
+		"dry_run": true,
+	}
 	for _, dry := range []bool{true, false} {
 		day["dry_run"] = dry
-		if r := post[service.BackfillReply](h, "/queues/orders/schedules/backfill", day); len(r.Ticks) != 4 || r.Ticks[0].Local != "2030-01-02T00:05:00Z" {
+		if r := post[service.BackfillReply](h, "/queues/orders/schedules/backfill", day); len(r.Ticks) != 4 ||
+			r.Ticks[0].Local != "2030-01-02T00:05:00Z" {
 			t.Errorf("a backfill, dry %v: %+v", dry, r)
 		}
 	}
@@ -159,7 +189,8 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 		}
 	}
 	want := []string{
-		"remove schedule", "backfill schedule", "edit schedule", "edit schedule", "run schedule", "resume schedule", "resume schedule", "pause schedule",
+		"remove schedule", "backfill schedule", "edit schedule", "edit schedule", "run schedule", "resume schedule",
+		"resume schedule", "pause schedule",
 	}
 	if diff := cmp.Diff(want, verbs); diff != "" {
 		t.Errorf("the audit (-want +got):\n%s", diff)
@@ -193,14 +224,17 @@ func TestBadChangesOfSchedulesAreRefused(t *testing.T) {
 		{"edit", `{"id":"a","catchup":{"most":2}}`, 400, "invalid-schedule"},
 		{"edit", `{"id":"a","catchup":{"most":1,"within_seconds":-1}}`, 400, "bad-request"},
 		{"edit", `{"id":"a","payload":{}}`, 400, "bad-request"},
-		{"backfill", `{"id":"a","name":"nightly","from":"2030-01-01T00:00:00Z","to":"2031-01-01T00:00:00Z"}`, 400, "invalid-options"},
-		{"backfill", `{"id":"a","name":"other","from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, 404, "unknown-schedule"},
+		{"backfill", `{"id":"a","name":"nightly","from":"2030-01-01T00:00:00Z","to":"2031-01-01T00:00:00Z"}`, 400,
+			"invalid-options"},
+		{"backfill", `{"id":"a","name":"other","from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`, 404,
+			"unknown-schedule"},
 		{"backfill", `{"id":"","name":"nightly"}`, 400, "invalid-id"},
 	} {
 		w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/schedules/"+tt.action, tt.body))
 		refused(t, tt.action+" "+tt.body, w, tt.status, tt.problem)
 	}
-	if row := get[service.ScheduleReply](h, "/queues/orders/schedule?id=a&name=nightly"); row.Paused || row.Edited || row.ChangedAt != epoch {
+	if row := get[service.ScheduleReply](h, "/queues/orders/schedule?id=a&name=nightly"); row.Paused || row.Edited ||
+		row.ChangedAt != epoch {
 		t.Errorf("a refused request has changed it: %+v", row)
 	}
 }
@@ -229,8 +263,12 @@ func TestSchedulesAreRedacted(t *testing.T) {
 	} {
 		answers = append(answers, answerOf(h.api, request(http.MethodGet, base+target, "")))
 	}
-	for action, body := range map[string]string{"edit": `{"name":"nightly","catchup":{"most":2}}`, "run": `{"name":"nightly"}`} {
-		answers = append(answers, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/schedules/"+action, body)))
+	for action, body := range map[string]string{
+		"edit": `{"name":"nightly","catchup":{"most":2}}`,
+		"run":  `{"name":"nightly"}`,
+	} {
+		answers = append(answers,
+			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/schedules/"+action, body)))
 	}
 	for at, w := range answers {
 		if text := w.Body.String(); strings.Contains(text, "secret") || strings.Contains(text, "Smith") {
