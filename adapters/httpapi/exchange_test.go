@@ -69,7 +69,8 @@ func TestAnActionMayTakeLongerThanItsBody(t *testing.T) {
 		server := &http.Server{Handler: h.api}
 		go server.Serve(&oneConn{conn: there, closed: make(chan struct{})})
 		defer server.Close()
-		go fmt.Fprintf(here, "POST %s/queues/orders/recount HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", base)
+		go fmt.Fprintf(here, "POST %s/queues/orders/recount HTTP/1.1\r\nHost: localhost\r\n"+
+			"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", base)
 		reply, err := http.ReadResponse(bufio.NewReader(here), nil)
 		if err != nil {
 			t.Fatal(err)

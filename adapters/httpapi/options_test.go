@@ -292,7 +292,8 @@ func TestABodyThatDoesNotComeIsRefused(t *testing.T) {
 		go server.Serve(&oneConn{conn: there, closed: make(chan struct{})})
 		defer server.Close()
 		began := time.Now()
-		go fmt.Fprintf(here, "POST %s/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{", base)
+		go fmt.Fprintf(here, "POST %s/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\n"+
+			"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{", base)
 		reply, err := http.ReadResponse(bufio.NewReader(here), nil)
 		if err != nil {
 			t.Fatal(err)

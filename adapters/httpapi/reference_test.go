@@ -112,8 +112,9 @@ func TestReferenceOperationIDsAreUnique(t *testing.T) {
 }
 
 const (
-	referenceBegin = "<!-- The rest is made of the table of routes: go test ./adapters/httpapi -run Reference -update -->\n"
-	referencePath  = "../../docs/reference/httpapi.md"
+	referenceBegin = "<!-- The rest is made of the table of routes: " +
+		"go test ./adapters/httpapi -run Reference -update -->\n"
+	referencePath = "../../docs/reference/httpapi.md"
 )
 
 // TestReferenceInDocs holds the second half of docs/reference/httpapi.md to the table.
@@ -141,7 +142,8 @@ func holds(t *testing.T, path, want string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("%s is not what the table says; look whether that is meant, and run go test ./adapters/httpapi -run Reference -update (-want +got):\n%s",
+		t.Errorf("%s is not what the table says; look whether that is meant, and run "+
+			"go test ./adapters/httpapi -run Reference -update (-want +got):\n%s",
 			path, diff)
 	}
 }

@@ -92,7 +92,9 @@ func TestAnActionThatIsNotUnderstoodDoesNothing(t *testing.T) {
 		{"morgue/edit", `{"id":"a","edits":[{"old":{"data":"p"},"new":{"data_base64":"!"}}]}`, "bad-request",
 			Options{}},
 		{"morgue/edit", `{"id":"a","edits":[{"old":{},"new":{"data":"q"}}]}`, "bad-request", Options{}},
-		{"morgue/edit", `{"id":"a","edits":[` + strings.Repeat(`{"old":{"data":"p"},"new":{"data":"q"}},`, service.MaxNamed) + `{"old":{"data":"p"},"new":{"data":"q"}}]}`, "bad-request", Options{}},
+		{"morgue/edit", `{"id":"a","edits":[` +
+			strings.Repeat(`{"old":{"data":"p"},"new":{"data":"q"}},`, service.MaxNamed) +
+			`{"old":{"data":"p"},"new":{"data":"q"}}]}`, "bad-request", Options{}},
 		{"quarantine/discard", `{"shard":0,"keys":["x"]}`, "invalid-request", redacted},
 		{"quarantine/discard", `{"shard":99,"keys":["x"]}`, "invalid-request", Options{}},
 	} {

@@ -42,7 +42,8 @@ func TestBodiesThatMayMeanAnotherThingAreRefused(t *testing.T) {
 	p := refused(t, "an empty text",
 		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{"error":""}}`)),
 		400, "bad-request")
-	if want := "the body can't be read: an empty text in match; omit the field, and send {} to match everything"; p.Detail != want {
+	if want := "the body can't be read: an empty text in match; omit the field, " +
+		"and send {} to match everything"; p.Detail != want {
 		t.Errorf("an empty text is refused by %q, want %q", p.Detail, want)
 	}
 	p = refused(t, "a field of another type",
