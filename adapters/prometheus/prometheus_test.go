@@ -312,7 +312,8 @@ func TestSeriesAreFew(t *testing.T) {
 	process, store := series(gather(t, m)), series(gather(t, newCollector(t, declared(t, shards, queues...))))
 	t.Logf("%d series of a process, %d of a store", process, store)
 	if process >= 2100 || store >= 2100 {
-		t.Errorf("%d series of a process and %d of a store with 20 queues of 1,000 shards; fewer than 2,100 each are wanted",
+		t.Errorf("%d series of a process and %d of a store with 20 queues of 1,000 shards; "+
+			"fewer than 2,100 each are wanted",
 			process, store)
 	}
 }

@@ -113,7 +113,8 @@ func startPrometheus(t *testing.T, target string, rules []byte) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := fmt.Sprintf("global: {scrape_interval: %v, scrape_timeout: %v, evaluation_interval: %v}\nrule_files: [rules.yaml]\n"+
+	config := fmt.Sprintf("global: {scrape_interval: %v, scrape_timeout: %v, evaluation_interval: %v}\n"+
+		"rule_files: [rules.yaml]\n"+
 		"scrape_configs: [{job_name: shop, static_configs: [{targets: [%q]}]}]\n",
 		scrapeInterval, scrapeTimeout, evaluationInterval, at.Host)
 	for name, text := range map[string][]byte{"prometheus.yaml": []byte(config), "rules.yaml": rules} {
