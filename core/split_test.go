@@ -192,7 +192,8 @@ func TestSplitCheckKnowsSharedShards(t *testing.T) {
 			"bad split: shard orders/0 is assigned 2 times"},
 		{"stray", core.Split{Shared: core.Shards("orders", 4)}, "bad split: shard orders/3 does not exist"},
 		{"some pinned, some shared", core.Split{Lanes: [][]core.Shard{shards[:1]}, Shared: shards[1:]},
-			"bad split: 1 shards are pinned to lanes and 2 are shared by them; put all shards of a server in Lanes, or all in Shared"},
+			"bad split: 1 shards are pinned to lanes and 2 are shared by them; put all shards of a server in Lanes, " +
+				"or all in Shared"},
 		{"lanes without shards", core.Split{Lanes: [][]core.Shard{nil, {}}, Shared: shards}, ""},
 		{"shared and elsewhere in part", core.Split{Shared: shards[:1], Elsewhere: shards[1:]}, ""},
 	} {
