@@ -56,7 +56,8 @@ func TestAnOwnerThatGoesSilentIsReplacedWithinItsTTL(t *testing.T) {
 					w.Errorf("the context ended with cause %v, want ErrLeaseLost", runs[0].cause)
 				}
 				w.within("the handler was cancelled", runs[0].ended, 45*time.Second, 45*time.Second+ttl*4/5)
-				w.within("the successor started", runs[1].at, runs[0].ended+ttl/5, 45*time.Second+ttl+2*time.Millisecond)
+				w.within("the successor started",
+					runs[1].at, runs[0].ended+ttl/5, 45*time.Second+ttl+2*time.Millisecond)
 				if runs[1].recoveries != 1 || runs[1].retry != core.FreshRetryCount {
 					w.Errorf("the job ran again with Recoveries %d and RetryCount %d; want 1 and fresh",
 						runs[1].recoveries, runs[1].retry)
@@ -224,7 +225,8 @@ func TestAShardThatWasReleasedWhileNobodyListenedIsTakenWhenSomebodyDoes(t *test
 		second.link.change(func() { second.link.refuse = func(string) bool { return false } })
 		w.sleep(2 * time.Second)
 		if second.link.count("Acquire") != tried+1 || w.stats().Shards[0].Owner != second.owner {
-			w.Errorf("%d calls of Acquire since the release, and the owner is %q", second.link.count("Acquire")-tried, w.stats().Shards[0].Owner)
+			w.Errorf("%d calls of Acquire since the release, and the owner is %q",
+				second.link.count("Acquire")-tried, w.stats().Shards[0].Owner)
 		}
 	})
 }

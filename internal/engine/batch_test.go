@@ -84,7 +84,8 @@ func TestPayloadsCanBeMarkedByThemselves(t *testing.T) {
 		if diff := cmp.Diff([]string{"b", "d"}, texts(found.Queued.Payloads)); diff != "" {
 			w.Errorf("to retry (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"c"}, texts(found.DeadLetter.Payloads)); diff != "" || found.DeadLetter.Error != "bad" {
+		if diff := cmp.Diff([]string{"c"}, texts(found.DeadLetter.Payloads)); diff != "" ||
+			found.DeadLetter.Error != "bad" {
 			w.Errorf("dead for %q (-want +got):\n%s", found.DeadLetter.Error, diff)
 		}
 	})

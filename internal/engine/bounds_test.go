@@ -126,7 +126,8 @@ func TestWhatDoesNotFitATurnHoldsUpNoOthers(t *testing.T) {
 		w.sleep(10 * way)
 		w.within("the small job", a.wantRuns("small", 1)[0].at, pushed, pushed+8*way)
 		if s := w.stats(); s.Processed != 1 || s.Claimed == 0 {
-			w.Errorf("%d done and %d claimed; want the small one done while others are put back", s.Processed, s.Claimed)
+			w.Errorf("%d done and %d claimed; want the small one done while others are put back",
+				s.Processed, s.Claimed)
 		}
 		w.sleep((jobs/2 + 10) * 2 * way)
 		w.wantCounts(jobs, 0, 1, jobs)
@@ -212,7 +213,8 @@ func TestWhatDoesNotFitATurnLeadsTheNext(t *testing.T) {
 			next := turns[i+1].request.Settlements
 			for k, at := range unfit {
 				if k >= len(next) || next[k].ID != turns[i].request.Settlements[at].ID {
-					w.Fatalf("turn %d deferred %d settlements, and turn %d does not begin with them", i+1, len(unfit), i+2)
+					w.Fatalf("turn %d deferred %d settlements, and turn %d does not begin with them",
+						i+1, len(unfit), i+2)
 				}
 			}
 			if len(next) > len(unfit) {

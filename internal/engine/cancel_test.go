@@ -16,7 +16,11 @@ import (
 // cancel cancels claimed jobs of the only shard as an operator does.
 func (w *world) cancel(drop bool, ids ...string) {
 	w.Helper()
-	reply, err := w.store.Cancel(context.Background(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: ids, Drop: drop})
+	reply, err := w.store.Cancel(context.Background(), ports.CancelRequest{
+		Shard: shardOfQueue(0),
+		IDs:   ids,
+		Drop:  drop,
+	})
 	if err != nil || reply.Handled != len(ids) {
 		w.Fatalf("Cancel(%q) = %+v, %v; want all handled", ids, reply, err)
 	}

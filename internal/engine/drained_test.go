@@ -32,7 +32,8 @@ func TestADrainedNodeGivesItsShardsUpUntilItIsToWorkAgain(t *testing.T) {
 		w.sleep(time.Second)
 		w.wantOwners(even(8, a))
 		want := []string{
-			"node-1 joined", "gained 8", "node-2 joined", "lost 4", "node-1 drains", "lost 4", "node-1 resumed", "gained 4",
+			"node-1 joined", "gained 8", "node-2 joined", "lost 4", "node-1 drains", "lost 4", "node-1 resumed",
+			"gained 4",
 			"node-2 left", "gained 4",
 		}
 		if diff := cmp.Diff(want, events.heard()); diff != "" {

@@ -81,7 +81,8 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 		}, nil,
 			ports.EndedJob{End: ports.EndDone, Attempt: 1, Buried: 1}},
 		{"failed", each(fails), nil, ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
-		{"failed for the last time", each(fails), noRetries, ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 1}},
+		{"failed for the last time", each(fails), noRetries,
+			ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 1}},
 		{"failed for the last time, and held", each(fails), holds, ports.EndedJob{End: ports.EndHeld, Attempt: 1}},
 		{"held but for a payload", func(_ context.Context, b *execution.Batch) error {
 			b.MarkBuried(0, 1, errors.New("bad"))
@@ -90,15 +91,19 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 			ports.EndedJob{End: ports.EndHeld, Attempt: 1, Buried: 1}},
 		{"buried by a queue that holds", outcome(core.Outcome{Kind: core.Buried, Error: "bad"}), holds,
 			ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
-		{"buried", outcome(core.Outcome{Kind: core.Buried, Error: "bad"}), nil, ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
+		{"buried", outcome(core.Outcome{Kind: core.Buried, Error: "bad"}), nil,
+			ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
 		{"buried, one by itself", func(_ context.Context, b *execution.Batch) error {
 			b.MarkBuried(0, 0, errors.New("bad"))
 			return errOutcome{core.Outcome{Kind: core.Buried, Error: "bad"}}
 		}, nil,
 			ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
-		{"snoozed", outcome(core.Outcome{Kind: core.Snoozed, Delay: time.Hour}), nil, ports.EndedJob{End: ports.EndSnoozed, Attempt: 1}},
-		{"awaiting", outcome(core.Outcome{Kind: core.Awaiting, Delay: time.Hour}), nil, ports.EndedJob{End: ports.EndAwaiting, Attempt: 1}},
-		{"panicked", each(func(context.Context, *core.Claim) error { panic("boom") }), nil, ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
+		{"snoozed", outcome(core.Outcome{Kind: core.Snoozed, Delay: time.Hour}), nil,
+			ports.EndedJob{End: ports.EndSnoozed, Attempt: 1}},
+		{"awaiting", outcome(core.Outcome{Kind: core.Awaiting, Delay: time.Hour}), nil,
+			ports.EndedJob{End: ports.EndAwaiting, Attempt: 1}},
+		{"panicked", each(func(context.Context, *core.Claim) error { panic("boom") }), nil,
+			ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
 	}
 
 	for _, tt := range cases {
@@ -300,7 +305,10 @@ func TestAnObserverSeesCancelsAndWhatGoesBack(t *testing.T) {
 		n.cancel()
 		w.sleep(5 * poll)
 		n.stop()
-		want := []ports.EndedJob{{ID: "job", End: ports.EndCancelled, Attempt: 1}, {ID: "other", End: ports.EndPutBack, Attempt: 1}}
+		want := []ports.EndedJob{
+			{ID: "job", End: ports.EndCancelled, Attempt: 1},
+			{ID: "other", End: ports.EndPutBack, Attempt: 1},
+		}
 		if diff := cmp.Diff(want, o.ended); diff != "" {
 			t.Errorf("ends (-want +got):\n%s", diff)
 		}
@@ -311,14 +319,19 @@ func TestAnObserverSeesCancelsAndWhatGoesBack(t *testing.T) {
 // are buried or held.
 func TestAnObserverSeesWhatIsRecovered(t *testing.T) {
 	const jobs = core.MaxTurnPayloads + 300
-	for exhausted, end := range map[core.Exhaustion]ports.JobEnd{core.BuryFirst: ports.EndBuried, core.Hold: ports.EndHeld} {
+	for exhausted, end := range map[core.Exhaustion]ports.JobEnd{
+		core.BuryFirst: ports.EndBuried,
+		core.Hold:      ports.EndHeld,
+	} {
 		t.Run(end.String(), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.pushEach(jobs)
 				w.claimAll(jobs)
 				o := &seen{}
-				w.start(each(succeed), o.by, func(s *setup) { s.queue.Policy.MaxRecoveries, s.queue.Policy.Exhausted = 0, exhausted })
+				w.start(each(succeed), o.by, func(s *setup) {
+					s.queue.Policy.MaxRecoveries, s.queue.Policy.Exhausted = 0, exhausted
+				})
 				w.sleep(20 * ttl)
 				if o.recovered != jobs {
 					t.Errorf("%d were seen as recovered of %d, want all", o.recovered, jobs)
@@ -349,7 +362,8 @@ func TestAJobThatRanAgainIsCounted(t *testing.T) {
 		w.sleep(3 * ttl)
 		a.wantRuns("job", 2)
 		if first.recovered != 0 || second.recovered != 1 {
-			t.Errorf("the servers have counted %d and %d recovered jobs, want 0 and 1", first.recovered, second.recovered)
+			t.Errorf("the servers have counted %d and %d recovered jobs, want 0 and 1",
+				first.recovered, second.recovered)
 		}
 	})
 }
@@ -357,7 +371,14 @@ func TestAJobThatRanAgainIsCounted(t *testing.T) {
 // claimAll claims n jobs of the only shard for an owner that is not heard of again.
 func (w *world) claimAll(jobs int) {
 	w.Helper()
-	lease, err := w.store.Acquire(w.Context(), ports.AcquireRequest{Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: "gone", Attempt: 1, TTL: ttl})
+	lease, err := w.store.Acquire(w.Context(), ports.AcquireRequest{
+		Shard:      shardOfQueue(0),
+		Shards:     1,
+		Generation: 1,
+		Owner:      "gone",
+		Attempt:    1,
+		TTL:        ttl,
+	})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -123,7 +123,8 @@ func TestHooksEndWithTheShutdownTimeout(t *testing.T) {
 				w.Errorf("a hook's context ended for %v, want %v", cause, execution.ErrShutdown)
 			}
 		}
-		if got := len(n.log.lines("OnBuried was not called for a burial", "the server's shutdown timeout has passed")); got != 6 {
+		if got := len(n.log.lines("OnBuried was not called for a burial",
+			"the server's shutdown timeout has passed")); got != 6 {
 			w.Errorf("%d are logged as missed, want the 6 that waited", got)
 		}
 	})
@@ -139,7 +140,8 @@ func TestADrainWaitsForItsHooks(t *testing.T) {
 		w.sleep(100 * time.Millisecond)
 		n.stop()
 		if l.calls() != 10 || l.now != 0 || len(l.causes) != 0 {
-			w.Errorf("%d hooks were called, %d run, and %d were cut off; want 10, 0 and 0", l.calls(), l.now, len(l.causes))
+			w.Errorf("%d hooks were called, %d run, and %d were cut off; want 10, 0 and 0",
+				l.calls(), l.now, len(l.causes))
 		}
 	})
 }
@@ -170,7 +172,8 @@ func TestAHookThatFailsStopsNoOther(t *testing.T) {
 				if l.calls() != 20 {
 					w.Errorf("%d hooks were called, want 20", l.calls())
 				}
-				if got := n.log.count("msg=\"OnBuried failed"); got != 10 || len(n.log.lines("more calls of OnBuried failed", "count=10")) != 1 {
+				if got := n.log.count("msg=\"OnBuried failed"); got != 10 ||
+					len(n.log.lines("more calls of OnBuried failed", "count=10")) != 1 {
 					w.Errorf("%d failures of the hook are logged, want 10, and a line that counts the others", got)
 				}
 			})

@@ -140,7 +140,8 @@ func TestAnAcquireThatIsSlowOnANewConnectionSucceeds(t *testing.T) {
 				w.sleep(5 * ttl)
 				a.wantRuns("job", 1)
 				if got := n.link.count("Acquire"); got != 2 {
-					w.Errorf("%d calls of Acquire, want one that is called off and one with more time; the log:\n%v", got, n.log)
+					w.Errorf("%d calls of Acquire, want one that is called off and one with more time; the log:\n%v",
+						got, n.log)
 				}
 			})
 		})

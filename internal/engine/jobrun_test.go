@@ -91,11 +91,13 @@ func TestADrainStartsNoOtherJobOfABatch(t *testing.T) {
 		w.wantCounts(3, 0, 2, 0)
 		for _, job := range w.jobs() {
 			if job.RetryCount != core.FreshRetryCount || job.Recoveries != 0 {
-				w.Errorf("%s is back with retry %d and %d recoveries, want it untouched", job.ID, job.RetryCount, job.Recoveries)
+				w.Errorf("%s is back with retry %d and %d recoveries, want it untouched",
+					job.ID, job.RetryCount, job.Recoveries)
 			}
 		}
 		if got := w.history(); got.Run.Count() != 2 || got.Wait.Count() != 2 {
-			w.Errorf("%d run times and %d waits were observed, want those of the 2 that ran", got.Run.Count(), got.Wait.Count())
+			w.Errorf("%d run times and %d waits were observed, want those of the 2 that ran",
+				got.Run.Count(), got.Wait.Count())
 		}
 	})
 }

@@ -121,7 +121,9 @@ func newQueue(name string, run handler) *engine.Queue {
 			Outcome: func(err error) core.Outcome {
 				return core.Outcome{Kind: core.Failed, Error: core.ErrorText(err.Error())}
 			},
-			Text:   func(err error) (string, string) { return core.ErrorText(err.Error()), errorgroup.Of("", err.Error()) },
+			Text: func(err error) (string, string) {
+				return core.ErrorText(err.Error()), errorgroup.Of("", err.Error())
+			},
 			Stored: func(text string) string { return text },
 		},
 	}

@@ -94,7 +94,12 @@ func (w *world) inOrder(scheduler core.SchedulerFunc) []string {
 		}
 
 		for i := range 4 {
-			r := ports.PushRequest{Queue: name, Shards: 1, Generation: 1, Entries: []core.Entry{entry(string(rune('0' + i)))}}
+			r := ports.PushRequest{
+				Queue:      name,
+				Shards:     1,
+				Generation: 1,
+				Entries:    []core.Entry{entry(string(rune('0' + i)))},
+			}
 			if _, err := w.store.Push(w.Context(), r); err != nil {
 				w.Fatal(err)
 			}

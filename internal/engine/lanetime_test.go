@@ -37,7 +37,10 @@ func TestALaneTakesTheTimeAnewAfterItHasWaited(t *testing.T) {
 			}
 		}
 		o := &longestRun{}
-		w.start(each(func(context.Context, *core.Claim) error { time.Sleep(time.Millisecond); return nil }), lanes(1), pooled(1), func(s *setup) {
+		w.start(each(func(context.Context, *core.Claim) error {
+			time.Sleep(time.Millisecond)
+			return nil
+		}), lanes(1), pooled(1), func(s *setup) {
 			s.link = l
 			s.Observer = o
 		})

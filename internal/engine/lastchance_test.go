@@ -114,7 +114,8 @@ func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
 				if w.find(deleted).Queued == nil {
 					w.Fatalf("%q was not put back", deleted)
 				}
-				if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(index), IDs: []string{deleted}}); err != nil {
+				if _, err := w.store.Delete(context.Background(),
+					ports.JobStep{Shard: shardOfQueue(index), IDs: []string{deleted}}); err != nil {
 					w.Fatal(err)
 				}
 
@@ -232,7 +233,8 @@ func TestOtherRecoveredJobsDoNotEndALastChance(t *testing.T) {
 		}), shards(3), lanes(3))
 		w.sleep(15 * poll)
 		if most.Load() != 1 || runs.Load() != 3 {
-			w.Errorf("%d runs, at most %d at a time on their last chance; want 3, one at a time", runs.Load(), most.Load())
+			w.Errorf("%d runs, at most %d at a time on their last chance; want 3, one at a time",
+				runs.Load(), most.Load())
 		}
 	})
 }

@@ -117,7 +117,8 @@ func TestALeaseThatAnotherHasTakenIsDroppedAtTheNextTurn(t *testing.T) {
 		// The store forgets the node's lease, as a failover can, and gives the
 		// shard to a ghost.
 		token := w.stats().Shards[0].Token
-		if err := w.store.Release(w.Context(), ports.Lease{Shard: shardOfQueue(0), Owner: n.owner, Token: token}); err != nil {
+		if err := w.store.Release(w.Context(),
+			ports.Lease{Shard: shardOfQueue(0), Owner: n.owner, Token: token}); err != nil {
 			w.Fatal(err)
 		}
 		w.acquire("ghost", 5*time.Second)
@@ -163,7 +164,9 @@ func TestNoBatchStartsAfterTheLocalEndOfItsLease(t *testing.T) {
 				w.sleepInHandler(cut + ttl + time.Second)
 			}
 			return nil
-		}), shards(2), lanes(2), roundTrip(2*time.Millisecond), func(s *setup) { s.Observer = slowObserver{shard: shardOfQueue(0), takes: ttl} })
+		}), shards(2), lanes(2), roundTrip(2*time.Millisecond), func(s *setup) {
+			s.Observer = slowObserver{shard: shardOfQueue(0), takes: ttl}
+		})
 
 		w.sleep(poll)
 		for _, id := range ids[4:] { // the shard learns that jobs are short, and claims ahead
@@ -237,7 +240,9 @@ func TestALeaseWhoseTurnIsNotAnsweredForATTLIsGivenUp(t *testing.T) {
 }
 
 func TestALeaseIsGivenUpATTLAfterItsTurnWasSent(t *testing.T) {
-	for _, offset := range []time.Duration{0, 1300 * time.Millisecond, 2900 * time.Millisecond, 4700 * time.Millisecond} {
+	for _, offset := range []time.Duration{
+		0, 1300 * time.Millisecond, 2900 * time.Millisecond, 4700 * time.Millisecond,
+	} {
 		t.Run(offset.String(), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()

@@ -32,15 +32,18 @@ func (l *ledger) begin(ctx context.Context, p *process, claim *core.Claim) bool 
 	}{
 		{c.run != nil, "one execution per claim"},
 		{c.settled && l.elapsed() >= l.excused, "a claim that is settled does not run"},
-		{l.tokens[c.shard] != lease.token && l.elapsed() >= l.excused, "no start under a lease that another one followed"},
+		{l.tokens[c.shard] != lease.token && l.elapsed() >= l.excused,
+			"no start under a lease that another one followed"},
 		{c.Recoveries > 0 && !c.Begun, "a recovered job has begun in the store before its handler starts"},
 		{c.Alone() && l.leaseRuns[lease] > 0, "a job that was recovered twice runs alone in its shard"},
 		{l.policy.LastChance(claim) && p.lastChances > 0, "one job on its last chance runs in a process"},
 		{!slices.IsSortedFunc(claim.Payloads, core.Payload.Compare), "payloads are in order"},
-		{l.overlaps(c, p), "executions of an id overlap only if the first one's lease was lost and its context ended before"},
+		{l.overlaps(c, p),
+			"executions of an id overlap only if the first one's lease was lost and its context ended before"},
 	} {
 		if rule.broken {
-			l.Errorf("at %v: %v starts: %s\nclaim: %+v\nbefore: %+v", l.elapsed(), claim.Ref(), rule.rule, c, l.running[c.ID])
+			l.Errorf("at %v: %v starts: %s\nclaim: %+v\nbefore: %+v",
+				l.elapsed(), claim.Ref(), rule.rule, c, l.running[c.ID])
 		}
 	}
 
@@ -59,7 +62,8 @@ func (l *ledger) overlaps(c *claimRecord, p *process) bool {
 	if before == nil || before.run.ended || before.run.process.killed {
 		return false
 	}
-	return before.run.ctx.Err() == nil && l.elapsed() >= l.excused || before.Receipt.Token >= c.Receipt.Token || before.run.process == p
+	return before.run.ctx.Err() == nil && l.elapsed() >= l.excused || before.Receipt.Token >= c.Receipt.Token ||
+		before.run.process == p
 }
 
 // end notes how the execution of a job ended.
@@ -177,7 +181,8 @@ func (l *ledger) close() {
 		sum = ports.SumCounts(sum, stats.Counts)
 		for index := range shards {
 			shard := core.Shard{Queue: queue, Index: index}
-			if r, err := l.store.Recount(context.Background(), ports.RecountRequest{Shard: shard}); err != nil || r.Before != r.After {
+			if r, err := l.store.Recount(context.Background(), ports.RecountRequest{Shard: shard}); err != nil ||
+				r.Before != r.After {
 				l.Errorf("Recount of %v: %+v, %v", shard, r, err)
 			}
 		}

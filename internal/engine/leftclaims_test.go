@@ -97,7 +97,10 @@ func TestABurialOfARecoveredRestIsCountedAndLogged(t *testing.T) {
 		lease := ports.Lease{Shard: shardOfQueue(0), Owner: "ghost", Token: w.acquire("ghost", time.Second).Token}
 		reply, err := w.store.Turn(w.Context(), ports.TurnRequest{Lease: lease, Number: 1, TTL: time.Second, Want: 1})
 		if err == nil {
-			err = w.store.SettlePayload(w.Context(), lease.Shard, core.PayloadSettlement{ID: "job", Receipt: reply.Claims[0].Receipt})
+			err = w.store.SettlePayload(w.Context(), lease.Shard, core.PayloadSettlement{
+				ID:      "job",
+				Receipt: reply.Claims[0].Receipt,
+			})
 		}
 		if err != nil {
 			w.Fatal(err)
@@ -115,7 +118,10 @@ func TestABurialOfARecoveredRestIsCountedAndLogged(t *testing.T) {
 // An operator's cancel ends a job that its dead owner left claimed. It is no recovery, whether an
 // acquire or a turn hands the job over.
 func TestACancelledOrphanIsNotLoggedAsRecovered(t *testing.T) {
-	for name, entry := range map[string]core.Entry{"by an acquire": {ID: "job", Payload: core.Payload{Data: []byte("x")}}, "by a turn": large("job")} {
+	for name, entry := range map[string]core.Entry{
+		"by an acquire": {ID: "job", Payload: core.Payload{Data: []byte("x")}},
+		"by a turn":     large("job"),
+	} {
 		t.Run(name, func(t *testing.T) { cancelOrphan(t, entry) })
 	}
 }
@@ -125,7 +131,8 @@ func cancelOrphan(t *testing.T, entry core.Entry) {
 		w.declare(1)
 		w.pushEntries(entry)
 		w.leaveClaimed()
-		if _, err := w.store.Cancel(w.Context(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: []string{"job"}}); err != nil {
+		if _, err := w.store.Cancel(w.Context(),
+			ports.CancelRequest{Shard: shardOfQueue(0), IDs: []string{"job"}}); err != nil {
 			w.Fatal(err)
 		}
 		n := w.start(each(succeed), lanes(1), func(s *setup) { s.queue.Policy.MaxRecoveries = 0 })

@@ -149,7 +149,9 @@ func (l *link) store() ports.ShardStore {
 }
 
 // call takes one call over the link and back.
-func (l *link) call(ctx context.Context, method string, perform func(ctx context.Context, s ports.ShardStore) error) error {
+func (l *link) call(
+	ctx context.Context, method string, perform func(ctx context.Context, s ports.ShardStore) error,
+) error {
 	l.spin.count()
 	l.mu.Lock()
 	l.calls[method]++
@@ -172,7 +174,9 @@ func (l *link) call(ctx context.Context, method string, perform func(ctx context
 }
 
 // exchange takes a request over, has the store perform it, and takes the reply back.
-func (l *link) exchange(ctx context.Context, method string, lost bool, perform func(ctx context.Context, s ports.ShardStore) error) error {
+func (l *link) exchange(
+	ctx context.Context, method string, lost bool, perform func(ctx context.Context, s ports.ShardStore) error,
+) error {
 	if err := l.cross(ctx); err != nil {
 		return err
 	}

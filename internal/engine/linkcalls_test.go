@@ -38,7 +38,9 @@ func (l *link) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksRepl
 	return reply, nil
 }
 
-func (l *link) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+func (l *link) ChangeSchedules(
+	ctx context.Context, r ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	var reply ports.ChangeSchedulesReply
 	err := l.call(ctx, "ChangeSchedules", func(ctx context.Context, s ports.ShardStore) (err error) {
 		reply, err = s.ChangeSchedules(ctx, r)

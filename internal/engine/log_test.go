@@ -65,7 +65,8 @@ func (n *node) wantLines(count int, texts ...string) []string {
 	n.Helper()
 	lines := n.log.lines(texts...)
 	if len(lines) != count {
-		n.Errorf("at %v: %d lines with %q, want %d:\n%s", n.elapsed(), len(lines), texts, count, strings.Join(lines, "\n"))
+		n.Errorf("at %v: %d lines with %q, want %d:\n%s",
+			n.elapsed(), len(lines), texts, count, strings.Join(lines, "\n"))
 	}
 	return lines
 }

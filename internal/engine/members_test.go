@@ -119,7 +119,8 @@ func TestFewShardsMoveBesideThoseThatANodeGets(t *testing.T) {
 			}
 		}
 		if got != 4 || others > most {
-			w.Errorf("of 20 shards the new node got %d and %d moved among the others, want 4 and at most %d", got, others, most)
+			w.Errorf("of 20 shards the new node got %d and %d moved among the others, want 4 and at most %d",
+				got, others, most)
 		}
 	})
 }
@@ -236,7 +237,8 @@ func TestMoreNodesThanShards(t *testing.T) {
 		working.cutOff()
 		w.sleep(memberTTL + time.Second)
 		if w.owners()[standby.owner] != 1 {
-			w.Errorf("%v after a node died the one that stood by works %d shards, want 1", memberTTL+time.Second, w.owners()[standby.owner])
+			w.Errorf("%v after a node died the one that stood by works %d shards, want 1",
+				memberTTL+time.Second, w.owners()[standby.owner])
 		}
 	})
 }

@@ -40,7 +40,9 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 		n := w.start(each(func(context.Context, *core.Claim) error {
 			time.Sleep(time.Duration(length.Load()))
 			return nil
-		}), spread, shards(1), lanes(2), batches(3), polling(time.Minute), version, func(s *setup) { s.queue.MaxLanes, s.queue.Parallel = 2, 3 })
+		}), spread, shards(1), lanes(2), batches(3), polling(time.Minute), version, func(s *setup) {
+			s.queue.MaxLanes, s.queue.Parallel = 2, 3
+		})
 
 		w.sleep(time.Millisecond)
 		w.pushEach(1000)
@@ -51,11 +53,29 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 		got, _ := w.announced(n)
 		claimed := int(w.stats().Claimed)
 		want := ports.Node{
-			Owner: n.owner, Name: "node-1", Host: "host", PID: 1, Lanes: 2, Queues: []string{queueName}, Version: "v1.2.3",
-			StartedAt: began, ExpiresAt: got.ExpiresAt,
+			Owner:     n.owner,
+			Name:      "node-1",
+			Host:      "host",
+			PID:       1,
+			Lanes:     2,
+			Queues:    []string{queueName},
+			Version:   "v1.2.3",
+			StartedAt: began,
+			ExpiresAt: got.ExpiresAt,
 			Status: ports.NodeStatus{
 				Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6,
-				Queues: []ports.QueueStatus{{Queue: queueName, MaxRetries: got.Status.Queues[0].MaxRetries, MaxRecoveries: 3, MaxLanes: 2, Parallel: 3, BatchSize: 3, Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6}},
+				Queues: []ports.QueueStatus{{
+					Queue:         queueName,
+					MaxRetries:    got.Status.Queues[0].MaxRetries,
+					MaxRecoveries: 3,
+					MaxLanes:      2,
+					Parallel:      3,
+					BatchSize:     3,
+					Shards:        1,
+					Running:       6,
+					Busy:          2,
+					Claimed:       claimed - 6,
+				}},
 			},
 		}
 
@@ -63,7 +83,8 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 			w.Errorf("%d bytes and %d goroutines are announced", st.Memory, st.Goroutines)
 		}
 		w.checkLongest(got.Status.Longest, 2) // of each batch the one that has begun
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(ports.NodeStatus{}, "Memory", "Goroutines", "Longest")); diff != "" {
+		if diff := cmp.Diff(want, got,
+			cmpopts.IgnoreFields(ports.NodeStatus{}, "Memory", "Goroutines", "Longest")); diff != "" {
 			w.Errorf("what the node announces (-want +got):\n%s", diff)
 		}
 		if claimed <= 6 {
@@ -74,7 +95,8 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 		w.sleep(2 * announceInterval)
 		got, _ = w.announced(n)
 		if got.Status.Shards != 1 || got.Status.Running != 6 || got.Status.Busy != 2 || got.Status.Claimed != 0 {
-			w.Errorf("the status of a node that drains is %+v, want that it holds its shard while 6 jobs run", got.Status)
+			w.Errorf("the status of a node that drains is %+v, want that it holds its shard while 6 jobs run",
+				got.Status)
 		}
 	})
 }
@@ -225,7 +247,9 @@ func TestANodeThatDrainsAloneWorksNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				events := &memberEvents{}
-				n := w.start(each(succeed), spread, shards(4), func(s *setup) { s.Splitter, s.Observer = splitter, events })
+				n := w.start(each(succeed), spread, shards(4), func(s *setup) {
+					s.Splitter, s.Observer = splitter, events
+				})
 
 				w.sleep(poll)
 				w.wantOwners(even(4, n))

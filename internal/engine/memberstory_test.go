@@ -145,7 +145,8 @@ func (s *memberStory) wantShared() {
 		stats := s.statsOf(queue)
 		for i, owner := range spreadOver(s, queue, s.ledger.queues[queue], serving) {
 			if shard := stats.Shards[i]; shard.Owner != owner || shard.ExpiresAt <= stats.Now {
-				s.Errorf("at %v: %v is held by %q and is to be held by %q, of %v\n%s", s.elapsed(), shard.Shard, shard.Owner, owner, serving, s.logs(60))
+				s.Errorf("at %v: %v is held by %q and is to be held by %q, of %v\n%s",
+					s.elapsed(), shard.Shard, shard.Owner, owner, serving, s.logs(60))
 			}
 		}
 	}

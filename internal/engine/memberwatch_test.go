@@ -39,8 +39,12 @@ type watchedNode struct {
 
 func newMemberWatch(s *memberStory) *memberWatch {
 	return &memberWatch{
-		story: s, nodes: make(map[string]*watchedNode), bad: make(map[string]time.Duration),
-		held: make(map[core.Shard]time.Duration), got: make(map[core.Shard]time.Duration), starts: make(map[core.Shard]int),
+		story:  s,
+		nodes:  make(map[string]*watchedNode),
+		bad:    make(map[string]time.Duration),
+		held:   make(map[core.Shard]time.Duration),
+		got:    make(map[core.Shard]time.Duration),
+		starts: make(map[core.Shard]int),
 	}
 }
 

@@ -18,8 +18,9 @@ func TestAnotherShardCountNamesWhoServesTheQueue(t *testing.T) {
 		want    string
 		not     []string
 	}{
-		"nobody":         {0, only("nothing"), "permanent; to change it", []string{"served by"}},
-		"two":            {2, only("nothing"), "; it is served by node-0 (host h, pid 0), node-1 (host h, pid 1, version v1); to change it", []string{"gone", "elsewhere"}},
+		"nobody": {0, only("nothing"), "permanent; to change it", []string{"served by"}},
+		"two": {2, only("nothing"), "; it is served by node-0 (host h, pid 0), node-1 (host h, pid 1, version v1); to change it",
+			[]string{"gone", "elsewhere"}},
 		"many":           {8, only("nothing"), "node-4 (host h, pid 4), 3 more; to change it", []string{"node-5"}},
 		"is not told so": {2, only("Nodes"), "permanent; to change it", []string{"served by"}},
 	} {
@@ -31,7 +32,13 @@ func TestAnotherShardCountNamesWhoServesTheQueue(t *testing.T) {
 				w.announceAs("elsewhere", "other", time.Hour)
 
 				for i := range c.serving {
-					n := ports.Node{Owner: fmt.Sprint(i), Name: fmt.Sprintf("node-%d", i), Host: "h", PID: i, Queues: []string{queueName}}
+					n := ports.Node{
+						Owner:  fmt.Sprint(i),
+						Name:   fmt.Sprintf("node-%d", i),
+						Host:   "h",
+						PID:    i,
+						Queues: []string{queueName},
+					}
 					if i == 1 {
 						n.Version = "v1"
 					}
@@ -41,8 +48,14 @@ func TestAnotherShardCountNamesWhoServesTheQueue(t *testing.T) {
 				link := newLink(w.store.Open())
 				link.spin.t, link.refuse = w.T, c.refuse
 				run := engine.New(link, engine.Config{
-					Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-					Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: discard,
+					Queues:       []*engine.Queue{newQueue(queueName, each(succeed))},
+					Owner:        "owner",
+					Lanes:        1,
+					PollInterval: poll,
+					LeaseTTL:     ttl,
+					Splitter:     core.LaneSplitter{},
+					Scheduler:    core.Lag,
+					Logger:       discard,
 				}).Run
 
 				err := run(w.Context())

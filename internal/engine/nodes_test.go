@@ -112,7 +112,9 @@ func randomHistory(w *world, random *rand.Rand) {
 			roundTrip(time.Duration(draw(20))*time.Millisecond), func(s *setup) {
 				s.LeaseTTL = 3 * time.Second
 				s.queue.Policy.MaxRetries, s.queue.Policy.MaxRecoveries = 1000, 1000
-				s.queue.Policy.Backoff = func(int, int) time.Duration { return time.Duration(draw(2000)) * time.Millisecond }
+				s.queue.Policy.Backoff = func(int, int) time.Duration {
+					return time.Duration(draw(2000)) * time.Millisecond
+				}
 				s.noWakeups = draw(2) == 0
 				s.link.lose = func(string) bool { return draw(20) == 0 }
 			})

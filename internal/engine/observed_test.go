@@ -54,7 +54,8 @@ func TestAnObserverSeesHandlersThatIgnoreTheEnd(t *testing.T) {
 					t.Fatalf("%d overruns were seen, want one: %v", len(o.overruns), o.overruns)
 				}
 				e := o.overruns[0]
-				if e.Cause != tt.cause || fmt.Sprint(e.IDs) != "[job]" || e.Shard != shardOfQueue(0) || e.For < time.Minute || e.For > 65*time.Second {
+				if e.Cause != tt.cause || fmt.Sprint(e.IDs) != "[job]" || e.Shard != shardOfQueue(0) ||
+					e.For < time.Minute || e.For > 65*time.Second {
 					t.Errorf("an overrun %+v, want one of %v after a minute", e, tt.cause)
 				}
 			})
@@ -87,7 +88,9 @@ func TestAnObserverSeesWhatTheStoreFails(t *testing.T) {
 		calls := make(map[string]bool)
 		for _, e := range o.failures {
 			calls[e.Call] = true
-			if e.Kind != ports.FailureUnknown || e.Err == nil || (e.Shard == shardOfQueue(0)) != (e.Call == "turn" || e.Call == "renew" || e.Call == "acquire" || e.Call == "release") {
+			if e.Kind != ports.FailureUnknown || e.Err == nil ||
+				(e.Shard == shardOfQueue(0)) != (e.Call == "turn" || e.Call == "renew" ||
+					e.Call == "acquire" || e.Call == "release") {
 				t.Errorf("a failure %+v", e)
 			}
 		}
@@ -166,7 +169,10 @@ func TestEachLossIsSeenOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := &seen{}
 		var runs atomic.Int64
-		n := w.start(each(func(context.Context, *core.Claim) error { runs.Add(1); return nil }), o.by, func(s *setup) { s.link.deferSettlement = func(string) bool { return true } })
+		n := w.start(each(func(context.Context, *core.Claim) error {
+			runs.Add(1)
+			return nil
+		}), o.by, func(s *setup) { s.link.deferSettlement = func(string) bool { return true } })
 		w.sleep(poll)
 		w.push("job", "x")
 		for range 3 {
@@ -239,7 +245,8 @@ func TestWaitsAreByTheStoresClock(t *testing.T) {
 		w.pushEach(10)
 		w.sleep(10 * poll)
 		n.stop()
-		if sum := time.Duration(w.history().WaitSum) * time.Microsecond; o.waits == 0 || (o.waits-sum).Abs() > time.Microsecond*10 {
+		if sum := time.Duration(w.history().WaitSum) * time.Microsecond; o.waits == 0 ||
+			(o.waits-sum).Abs() > time.Microsecond*10 {
 			t.Errorf("jobs waited %v, the history says %v", o.waits, sum)
 		}
 	})

@@ -56,10 +56,12 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 		n.stop()
 
 		batch := <-o.batches
-		if len(batch.Claims) != 1 || batch.Claims[0].ID != "job" || batch.Outcomes[0].Kind != core.Done || batch.Took != time.Millisecond {
+		if len(batch.Claims) != 1 || batch.Claims[0].ID != "job" || batch.Outcomes[0].Kind != core.Done ||
+			batch.Took != time.Millisecond {
 			w.Errorf("BatchEnd with %+v", batch)
 		}
-		if first, last := <-o.leases, <-o.leases; first.Change != ports.LeaseAcquired || last.Change != ports.LeaseReleased {
+		if first, last := <-o.leases, <-o.leases; first.Change != ports.LeaseAcquired ||
+			last.Change != ports.LeaseReleased {
 			w.Errorf("leases %+v and %+v, want one acquired and released", first, last)
 		}
 
@@ -113,7 +115,9 @@ func TestAPanicOfTheObserverStopsNothing(t *testing.T) {
 		if done.Load() < 3 || w.stats().Claimed != 0 {
 			w.Errorf("%d jobs ran and %d are claimed, want 3 and none", done.Load(), w.stats().Claimed)
 		}
-		for _, method := range []string{"BatchStart", "BatchEnd", "TurnEnd", "LeaseChanged", "NodeChanged", "ShardsAssigned"} {
+		for _, method := range []string{
+			"BatchStart", "BatchEnd", "TurnEnd", "LeaseChanged", "NodeChanged", "ShardsAssigned",
+		} {
 			if said := len(n.log.lines("the Observer panicked", "method="+method+" ")); said != 1 {
 				w.Errorf("the log has the panic of %s %d times, want once", method, said)
 			}

@@ -43,7 +43,8 @@ func sharing(s *setup) { s.Splitter = core.SpreadSplitter{} }
 func (w *world) wantOrphans(claimed, orphaned int64) {
 	w.Helper()
 	if s := w.stats(); s.Claimed != claimed || s.Orphaned() != orphaned {
-		w.Errorf("at %v: %d claimed and %d orphaned; want %d and %d", w.elapsed(), s.Claimed, s.Orphaned(), claimed, orphaned)
+		w.Errorf("at %v: %d claimed and %d orphaned; want %d and %d",
+			w.elapsed(), s.Claimed, s.Orphaned(), claimed, orphaned)
 	}
 }
 
@@ -94,7 +95,8 @@ func TestOrphansOfAQueueThatNobodyServesArePutBackByWhoMay(t *testing.T) {
 				w.wantOrphans(0, 0)
 				w.wantCounts(jobs, 0, 0, 0)
 				w.wantFree()
-				if found := w.find("job-0").Queued; found == nil || found.Recoveries != 1 || found.RetryCount != core.FreshRetryCount {
+				if found := w.find("job-0").Queued; found == nil || found.Recoveries != 1 ||
+					found.RetryCount != core.FreshRetryCount {
 					w.Errorf("job-0 is %+v; want it fresh and recovered once", found)
 				}
 				if got := other.log.count("that no server runs"); got != 1 || other.log.count("jobs=40") != 1 {
@@ -263,7 +265,8 @@ func TestCancelledOrphansEndAsTheOperatorChose(t *testing.T) {
 		w.startKeeper()
 		w.leaveOrphans(1, 3)
 		for id, drop := range map[string]bool{"job-0": true, "job-1": false} {
-			if _, err := w.store.Cancel(context.Background(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: []string{id}, Drop: drop}); err != nil {
+			if _, err := w.store.Cancel(context.Background(),
+				ports.CancelRequest{Shard: shardOfQueue(0), IDs: []string{id}, Drop: drop}); err != nil {
 				w.Fatal(err)
 			}
 		}

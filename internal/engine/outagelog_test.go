@@ -27,7 +27,8 @@ func TestTheLogSaysThatTheStoreIsBackAlsoWhenNothingIsPolled(t *testing.T) {
 			w.push("job", "x")
 			w.sleep(100 * time.Millisecond)
 		}
-		fails, back := len(n.log.lines("the store fails", "doing=poll")), len(n.log.lines("answers again", "doing=poll"))
+		fails, back := len(n.log.lines("the store fails", "doing=poll")),
+			len(n.log.lines("answers again", "doing=poll"))
 		if fails != 1 || back != 1 {
 			w.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
 		}
@@ -61,7 +62,14 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedEachMinute(t *testing.T) {
 		n.link.set(down)
 		w.sleep(200 * time.Second)
 		fails := n.log.countByLoop("the store fails")
-		for doing, atMost := range map[string]int{"poll": 4, "announce": 4, "record": 4, "acquire": 3, "renew": 1, "turn": 1} {
+		for doing, atMost := range map[string]int{
+			"poll":     4,
+			"announce": 4,
+			"record":   4,
+			"acquire":  3,
+			"renew":    1,
+			"turn":     1,
+		} {
 			if fails[doing] < 1 || fails[doing] > atMost {
 				w.Errorf("%q: %d lines in 200 s, want 1 to %d", doing, fails[doing], atMost)
 			}
@@ -76,7 +84,9 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedEachMinute(t *testing.T) {
 		w.sleep(10 * time.Millisecond)
 		n.link.set(up)
 		w.sleep(20 * time.Second)
-		if diff := cmp.Diff(map[string]int{"poll": 1, "look": 1, "announce": 1, "record": 1, "acquire": 1, "renew": 1, "turn": 1}, n.log.countByLoop("answers again")); diff != "" {
+		if diff := cmp.Diff(map[string]int{
+			"poll": 1, "look": 1, "announce": 1, "record": 1, "acquire": 1, "renew": 1, "turn": 1,
+		}, n.log.countByLoop("answers again")); diff != "" {
 			w.Errorf("lines that say that the store is back (-want +got):\n%s\n%v", diff, n.log)
 		}
 	})
@@ -109,7 +119,8 @@ func TestEachCauseOfAnOutageIsALineOfItsOwn(t *testing.T) {
 		})
 
 		w.sleep(5 * time.Second)
-		if got := n.log.lines("the store fails", "doing=turn"); len(got) != 2 || !strings.Contains(got[1], "wrong password") {
+		if got := n.log.lines("the store fails", "doing=turn"); len(got) != 2 ||
+			!strings.Contains(got[1], "wrong password") {
 			w.Errorf("lines %q, want a second one for the new cause", got)
 		}
 
@@ -137,8 +148,10 @@ func TestATurnThatHangsIsLoggedAsSuch(t *testing.T) {
 		w.push("job", "x")
 		w.sleep(3 * ttl)
 		got := n.log.lines("the store fails", "doing=turn")
-		if len(got) < 2 || len(got) > 4 || !strings.Contains(got[0], "takes too long") || !strings.Contains(got[0], "shard=orders/0") {
-			w.Errorf("lines %q, want 2 to 4 in %v, which name the shard and say that its turn takes too long", got, 3*ttl)
+		if len(got) < 2 || len(got) > 4 || !strings.Contains(got[0], "takes too long") ||
+			!strings.Contains(got[0], "shard=orders/0") {
+			w.Errorf("lines %q, want 2 to 4 in %v, which name the shard and say that its turn takes too long",
+				got, 3*ttl)
 		}
 	})
 }

@@ -49,7 +49,9 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 		"MarkDone":         func(_ context.Context, _ *world, b *execution.Batch) { b.MarkDone(0, 0) },
 		"MarkBuried":       func(_ context.Context, _ *world, b *execution.Batch) { b.MarkBuried(0, 0, errLate) },
 		"BuryUndecodable":  func(_ context.Context, _ *world, b *execution.Batch) { b.BuryUndecodable(0, 0, errLate) },
-		"FailUndecodable":  func(_ context.Context, _ *world, b *execution.Batch) { b.FailUndecodable(0, 1, errLate, true) },
+		"FailUndecodable": func(_ context.Context, _ *world, b *execution.Batch) {
+			b.FailUndecodable(0, 1, errLate, true)
+		},
 		"Begin": func(ctx context.Context, w *world, b *execution.Batch) {
 			if _, ok := b.Begin(ctx, 0); ok {
 				w.Error("a job begins in a batch that has ended")
@@ -96,7 +98,8 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 				if found.Queued == nil || found.DeadLetter != nil {
 					w.Fatalf("found %+v, want the job back", found)
 				}
-				if diff := cmp.Diff([]string{"a", "b"}, texts(found.Queued.Payloads)); diff != "" || found.Queued.Error != "its own" {
+				if diff := cmp.Diff([]string{"a", "b"}, texts(found.Queued.Payloads)); diff != "" ||
+					found.Queued.Error != "its own" {
 					w.Errorf("back for %q (-want +got):\n%s", found.Queued.Error, diff)
 				}
 			})

@@ -86,18 +86,31 @@ func TestPayloadsEndInTheirTransactions(t *testing.T) {
 		{"the last without one", map[string]step{"a": commit, "b": commit, "c": plain}, "abc", 0, ""},
 		{"the last fails", map[string]step{"a": commit, "b": commit, "c": then(plain, errOwn)}, "abc c", 1, "c"},
 		{"the last rolls back", map[string]step{"a": commit, "b": commit, "c": then(open, errOwn)}, "abc c", 1, "c"},
-		{"the last returns nil without a commit", map[string]step{"a": commit, "b": commit, "c": open}, "abc c", 1, "c"},
-		{"the last commits, then an error", map[string]step{"a": commit, "b": commit, "c": then(commit, errOwn)}, "abc", 0, ""},
-		{"the last rolls back behind others without a transaction", map[string]step{"a": plain, "b": plain, "c": then(open, errOwn)}, "abc c", 1, "c"},
+		{"the last returns nil without a commit", map[string]step{"a": commit, "b": commit, "c": open}, "abc c", 1,
+			"c"},
+		{"the last commits, then an error", map[string]step{"a": commit, "b": commit, "c": then(commit, errOwn)}, "abc",
+			0, ""},
+		{"the last rolls back behind others without a transaction",
+			map[string]step{"a": plain, "b": plain, "c": then(open, errOwn)}, "abc c", 1, "c"},
 		{"the last can't settle behind one without a commit",
-			map[string]step{"a": open, "b": plain, "c": func(w *world, ctx context.Context) error { _ = w.commit(ctx); return nil }}, "abc ac", 1, "a"},
-		{"one is buried after a rollback", map[string]step{"a": then(open, errRefused), "b": commit, "c": commit}, "abc", 1, "a"},
-		{"the last follows one that is buried after a rollback", map[string]step{"a": plain, "b": then(open, errRefused), "c": commit}, "abc", 1, "b"},
-		{"one is buried after a commit", map[string]step{"a": then(commit, errRefused), "b": commit, "c": commit}, "abc", 0, ""},
+			map[string]step{
+				"a": open,
+				"b": plain,
+				"c": func(w *world, ctx context.Context) error { _ = w.commit(ctx); return nil },
+			}, "abc ac", 1, "a"},
+		{"one is buried after a rollback", map[string]step{"a": then(open, errRefused), "b": commit, "c": commit},
+			"abc", 1, "a"},
+		{"the last follows one that is buried after a rollback",
+			map[string]step{"a": plain, "b": then(open, errRefused), "c": commit}, "abc", 1, "b"},
+		{"one is buried after a commit", map[string]step{"a": then(commit, errRefused), "b": commit, "c": commit},
+			"abc", 0, ""},
 		{"one rolls back", map[string]step{"a": commit, "b": then(open, errOwn)}, "ab bc", 1, "b"},
 		{"the first rolls back", map[string]step{"a": then(open, errOwn)}, "a abc", 1, "a"},
 		{"one commits, then an error", map[string]step{"a": then(commit, errOwn)}, "a bc", 0, ""},
-		{"one commits, then a panic", map[string]step{"a": commit, "b": func(w *world, ctx context.Context) error { panic(w.commit(ctx)) }}, "ab c", 0, ""},
+		{"one commits, then a panic", map[string]step{
+			"a": commit,
+			"b": func(w *world, ctx context.Context) error { panic(w.commit(ctx)) },
+		}, "ab c", 0, ""},
 		{"one returns nil without a commit", map[string]step{"a": open, "b": commit}, "ab abc", 1, "a"},
 		{"one returns nil without a commit, the others have no transaction",
 			map[string]step{"a": open, "b": plain, "c": plain}, "abc a", 1, "a"},
@@ -182,7 +195,8 @@ func TestEachPayloadHasItsOwnRetries(t *testing.T) {
 		failed := func(attempt int) ports.EndedJob {
 			return ports.EndedJob{ID: "job", End: ports.EndFailed, Attempt: attempt}
 		}
-		want := []ports.EndedJob{failed(1), failed(2), failed(1), failed(2), failed(1), failed(2), {ID: "job", End: ports.EndBuried, Attempt: 3, Buried: 1}}
+		want := []ports.EndedJob{failed(1), failed(2), failed(1), failed(2), failed(1), failed(2),
+			{ID: "job", End: ports.EndBuried, Attempt: 3, Buried: 1}}
 		if diff := cmp.Diff(want, o.ended); diff != "" {
 			t.Errorf("ends (-want +got):\n%s", diff)
 		}
@@ -286,7 +300,8 @@ func TestACancelFindsAJobWithSettledPayloads(t *testing.T) {
 		}))
 		w.push("job", "a", "b", "c")
 		w.sleep(poll)
-		if _, err := w.store.Cancel(t.Context(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: []string{"job"}}); err != nil {
+		if _, err := w.store.Cancel(t.Context(),
+			ports.CancelRequest{Shard: shardOfQueue(0), IDs: []string{"job"}}); err != nil {
 			t.Fatal(err)
 		}
 		w.sleep(time.Minute)

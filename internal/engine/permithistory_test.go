@@ -19,7 +19,11 @@ func permitHistory(w *world, seed uint64) {
 		return w.start(nil, serving(l.queue(i, shards, time.Duration(1+random.IntN(200))*time.Millisecond)),
 			roundTrip(time.Duration(random.IntN(10))*time.Millisecond), func(s *setup) {
 				s.LeaseTTL = 3 * time.Second
-				s.Lanes, s.Splitter = 1+random.IntN(8), core.NodeSplitter{Nodes: nodes, Node: i, Share: random.IntN(3) > 0}
+				s.Lanes, s.Splitter = 1+random.IntN(8), core.NodeSplitter{
+					Nodes: nodes,
+					Node:  i,
+					Share: random.IntN(3) > 0,
+				}
 				s.Queues[0].Policy.MaxRecoveries, s.Queues[0].MaxLanes = 1000, random.IntN(3)
 				s.noWakeups = random.IntN(2) == 0
 				loses := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -30,7 +30,12 @@ type permitLedger struct {
 
 func (w *world) permitLedger(limit int) *permitLedger {
 	return &permitLedger{
-		world: w, limit: limit, running: make(map[int]int), ended: make(map[int]int), busy: make(map[int]time.Duration), since: time.Now(),
+		world:   w,
+		limit:   limit,
+		running: make(map[int]int),
+		ended:   make(map[int]int),
+		busy:    make(map[int]time.Duration),
+		since:   time.Now(),
 	}
 }
 
@@ -101,7 +106,13 @@ func (l *permitLedger) startNodes(nodes, shards int, took time.Duration, options
 // held returns the store's permits.
 func (w *world) held() (total int, holders []core.PermitHolder) {
 	w.Helper()
-	reply, err := w.store.Permit(context.Background(), ports.PermitRequest{Queue: queueName, Owner: "test", Attempt: 1, Limit: 1, TTL: time.Second})
+	reply, err := w.store.Permit(context.Background(), ports.PermitRequest{
+		Queue:   queueName,
+		Owner:   "test",
+		Attempt: 1,
+		Limit:   1,
+		TTL:     time.Second,
+	})
 	if err != nil {
 		w.Fatal(err)
 	}

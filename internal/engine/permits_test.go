@@ -166,7 +166,8 @@ func TestPermitsOfADeadNodeAreFreeAfterItsTTL(t *testing.T) {
 		}
 		w.sleep(ttl/5 + poll)
 		if running, _ := l.of(1); running != 4 {
-			w.Errorf("the other node runs %d batches %v after the first was cut off, want all 4", running, w.elapsed()-died)
+			w.Errorf("the other node runs %d batches %v after the first was cut off, want all 4",
+				running, w.elapsed()-died)
 		}
 	})
 }
@@ -192,7 +193,8 @@ func TestHandlersAreCancelledBeforePermitsRunOut(t *testing.T) {
 		}
 		w.sleep(ttl + 2*poll)
 		if running, _ := l.of(1); running != 3 || l.lost != 3 {
-			w.Errorf("the second node runs %d batches, and %d of the first were cancelled; want 3 of both", running, l.lost)
+			w.Errorf("the second node runs %d batches, and %d of the first were cancelled; want 3 of both",
+				running, l.lost)
 		}
 		w.wantCounts(3, 3, 0, 0) // put back untouched
 		if told := nodes[0].log.count("permits lost"); told != 1 {

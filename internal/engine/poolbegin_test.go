@@ -123,8 +123,12 @@ func (w *world) placeEachRecovered(recoveries, n int) {
 			}
 			back := ports.TurnRequest{Lease: lease, Number: number + 1, TTL: ttl}
 			for _, c := range reply.Claims {
-				back.Settlements = append(back.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue,
-					PutBack: core.PutBack{Delay: time.Second, RetryCount: c.RetryCount, Recoveries: recoveries}})
+				back.Settlements = append(back.Settlements, core.Settlement{
+					ID:      c.ID,
+					Receipt: c.Receipt,
+					Rest:    core.Requeue,
+					PutBack: core.PutBack{Delay: time.Second, RetryCount: c.RetryCount, Recoveries: recoveries},
+				})
 			}
 			w.turn(back)
 		}

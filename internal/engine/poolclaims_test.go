@@ -134,20 +134,22 @@ func TestWhatANodeClaimsIsBounded(t *testing.T) {
 		"short handlers, 16 shards": {16, 100, 1, 4000, 1000, always(10 * time.Millisecond), byLanes(500), 8000},
 		"short handlers in batches": {5, 20, 10, 4000, 1000, always(10 * time.Millisecond), byLanes(1000), 10000},
 		"handlers of all lengths":   {5, 100, 1, 5000, 1000, anyLength, byLanes(200), 1500},
-		"blank handlers":            {5, 10, 1, 10000, 1000, always(0), func(started int) int { return started + core.MaxTurnJobs }, 10000},
-		"one lane, 50 shards":       {50, 1, 1, 200, 1000, always(20 * time.Millisecond), byLanes(3), 40},
-		"without prefetch":          {5, 10, 1, 1000, 0, always(10 * time.Millisecond), byLanes(0), 500},
-		"batches, no prefetch":      {5, 10, 4, 1000, 0, always(10 * time.Millisecond), byLanes(0), 2000},
-		"one lane, no prefetch":     {50, 1, 1, 200, 0, always(time.Millisecond), byLanes(0), 200},
+		"blank handlers": {5, 10, 1, 10000, 1000, always(0),
+			func(started int) int { return started + core.MaxTurnJobs }, 10000},
+		"one lane, 50 shards":   {50, 1, 1, 200, 1000, always(20 * time.Millisecond), byLanes(3), 40},
+		"without prefetch":      {5, 10, 1, 1000, 0, always(10 * time.Millisecond), byLanes(0), 500},
+		"batches, no prefetch":  {5, 10, 4, 1000, 0, always(10 * time.Millisecond), byLanes(0), 2000},
+		"one lane, no prefetch": {50, 1, 1, 200, 0, always(time.Millisecond), byLanes(0), 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				m := &claimMeter{Store: w.store.Open(), world: w, lanes: c.lanes, batch: c.batch, ahead: c.ahead,
 					unstarted: make(map[core.ClaimRef]time.Duration)}
-				w.start(m.watch(c.length), shards(c.shards), pooled(c.lanes), batches(c.batch), roundTrip(exchange), func(s *setup) {
-					s.Prefetch = c.prefetch
-					s.link.swap(m)
-				})
+				w.start(m.watch(c.length), shards(c.shards), pooled(c.lanes), batches(c.batch),
+					roundTrip(exchange), func(s *setup) {
+						s.Prefetch = c.prefetch
+						s.link.swap(m)
+					})
 
 				w.sleep(2 * poll)
 				w.fill(queueName, c.shards, c.jobs)

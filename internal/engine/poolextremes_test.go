@@ -15,7 +15,8 @@ func TestAShortPollIntervalSendsNoJobsBack(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const lanes, length, span = 10, 4 * time.Millisecond, 2 * time.Second
 				w.fill(queueName, 2, int(2*span/length)*lanes)
-				n := w.start(each(lasting(length)), shards(2), pooled(lanes), roundTrip(2*time.Millisecond), polling(every))
+				n := w.start(each(lasting(length)), shards(2), pooled(lanes), roundTrip(2*time.Millisecond),
+					polling(every))
 				w.sleep(span)
 				back := 0
 				for _, turn := range n.link.turnsSent() {
@@ -43,12 +44,13 @@ func TestLanesDoNotSpinWhenASchedulerDeclinesWhatIsClaimed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		built := 0
 		w.fill(queueName, 1, 10)
-		w.start(each(succeed), pooled(4), roundTrip(2*time.Millisecond), scheduled(func(c core.SchedulerConfig) core.Scheduler {
-			if built++; built == 2 { // the one that chooses the next to run
-				return declining{core.Lag(c).(core.HeadScheduler)}
-			}
-			return core.Lag(c)
-		}))
+		w.start(each(succeed), pooled(4), roundTrip(2*time.Millisecond),
+			scheduled(func(c core.SchedulerConfig) core.Scheduler {
+				if built++; built == 2 { // the one that chooses the next to run
+					return declining{core.Lag(c).(core.HeadScheduler)}
+				}
+				return core.Lag(c)
+			}))
 		w.sleep(10 * poll)
 		if s := w.stats(); s.Processed != 0 || s.Fresh+s.Claimed != 10 {
 			w.Errorf("%+v; want 10 jobs left", s)

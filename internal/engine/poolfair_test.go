@@ -22,7 +22,8 @@ func TestNoSchedulerStarvesAShard(t *testing.T) {
 					grant := lanes + lanes*int(lookAhead/length)
 					most := queueShards*grant + grant
 					r := w.record()
-					w.start(r.watch(lasting(length)), shards(queueShards), pooled(lanes), roundTrip(time.Millisecond), scheduled(scheduler))
+					w.start(r.watch(lasting(length)), shards(queueShards), pooled(lanes), roundTrip(time.Millisecond),
+						scheduled(scheduler))
 					w.sleep(2 * poll)
 					w.fill(queueName, queueShards, 3*most)
 					w.sleep(poll + time.Duration(2*most/lanes)*length)
@@ -75,7 +76,8 @@ func TestWeightsShareTheStarts(t *testing.T) {
 					run := lasting(c.length)
 					w.fill("heavy", perQueue, c.starts)
 					w.fill("light", perQueue, c.starts)
-					w.start(nil, serving(r.queue("heavy", perQueue, run), r.queue("light", perQueue, run)), pooled(c.lanes),
+					w.start(nil, serving(r.queue("heavy", perQueue, run), r.queue("light", perQueue, run)),
+						pooled(c.lanes),
 						roundTrip(time.Millisecond), scheduled(core.WeightedBy(map[string]int{"heavy": 3, "light": 1})),
 						func(s *setup) { s.Prefetch = c.starts })
 

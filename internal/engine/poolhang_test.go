@@ -28,7 +28,8 @@ func TestShardsThatHangDelayNoOther(t *testing.T) {
 			inWorld(t, func(w *world) {
 				between := max(10, time.Duration(c.shards)/40) * time.Millisecond
 				a := w.audit()
-				n := w.start(a.watch(succeed), shards(c.shards), pooled(c.lanes), maxTurns(c.maxTurns), roundTrip(time.Millisecond))
+				n := w.start(a.watch(succeed), shards(c.shards), pooled(c.lanes), maxTurns(c.maxTurns),
+					roundTrip(time.Millisecond))
 				w.sleep(2 * poll)
 
 				n.link.change(func() {
@@ -69,7 +70,8 @@ func (a *audit) wantStartedWithin(most time.Duration, pushed map[string]time.Dur
 		}
 	}
 	if late > 0 {
-		a.Errorf("%d of %d jobs waited for more than %v; %s, pushed at %v, for %v", late, len(pushed), most, worst, pushed[worst], longest)
+		a.Errorf("%d of %d jobs waited for more than %v; %s, pushed at %v, for %v",
+			late, len(pushed), most, worst, pushed[worst], longest)
 	}
 }
 

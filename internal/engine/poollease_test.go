@@ -81,7 +81,8 @@ func loseOneLease(w *world, breaks func(n *node)) {
 
 	w.sleep(returning + 4*poll)
 	if got := n.link.count("Acquire"); got != acquires+1 || len(returned) < perShard {
-		w.Errorf("the shard was acquired %d times once its %d handlers had returned, want once", got-acquires, len(returned))
+		w.Errorf("the shard was acquired %d times once its %d handlers had returned, want once",
+			got-acquires, len(returned))
 	}
 
 	w.sleep(3 * ttl)

@@ -20,7 +20,9 @@ func TestSeqDoesNotPauseWhileJobsSucceed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const jobs, length = 200, 100 * time.Millisecond
-				w.start(each(lasting(length)), append(options, roundTrip(time.Millisecond), func(s *setup) { s.Scheduler = core.Seq })...)
+				w.start(each(lasting(length)), append(options, roundTrip(time.Millisecond), func(s *setup) {
+					s.Scheduler = core.Seq
+				})...)
 				w.sleepUntil(2*poll + poll/2)
 				w.pushEach(jobs)
 				start := w.elapsed()

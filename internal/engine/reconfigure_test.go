@@ -71,8 +71,10 @@ func TestARemovedQueuesHandlersFinishAndItsJobsStayForOthers(t *testing.T) {
 		began := w.elapsed()
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
-		if err := n.engine.RemoveQueue(ctx, "blue"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the removal continues") {
-			w.Errorf("a removal whose handlers run on: %v, want %v, and that it continues", err, context.DeadlineExceeded)
+		if err := n.engine.RemoveQueue(ctx, "blue"); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "the removal continues") {
+			w.Errorf("a removal whose handlers run on: %v, want %v, and that it continues",
+				err, context.DeadlineExceeded)
 		}
 		if err := n.engine.AddQueue(rec.queue("blue", 2, succeed)); !errors.Is(err, core.ErrInvalidOptions) {
 			w.Errorf("the queue is added while handlers of it run: %v, want %v", err, core.ErrInvalidOptions)
@@ -142,7 +144,9 @@ func TestWhatCannotChangeOnARunningNode(t *testing.T) {
 		shared := w.start(nil, spread, serving(queue("red"), queue("blue")))
 		stopped := w.start(nil, spread, serving(queue("red")))
 		onePinned := w.start(nil, serving(queue("red")), lanes(1))
-		idle := w.start(nil, serving(queue("red")), func(s *setup) { s.Splitter = core.NodeSplitter{Nodes: 3, Node: 2} })
+		idle := w.start(nil, serving(queue("red")), func(s *setup) {
+			s.Splitter = core.NodeSplitter{Nodes: 3, Node: 2}
+		})
 
 		w.sleep(poll)
 		stopped.stop()
@@ -193,7 +197,8 @@ func TestJobsRunOnceWhileANodeIsReconfigured(t *testing.T) {
 				queue := func(i int) *engine.Queue {
 					return rec.queue(fmt.Sprintf("queue-%d", i), 1+i, lasting(time.Duration(i*5)*time.Millisecond))
 				}
-				n := w.start(nil, spread, serving(rec.queue("red", 3, lasting(3*time.Millisecond)), queue(0)), scheduler)
+				n := w.start(nil, spread, serving(rec.queue("red", 3, lasting(3*time.Millisecond)), queue(0)),
+					scheduler)
 
 				w.sleep(poll)
 				has := map[int]bool{0: true}

@@ -26,7 +26,8 @@ func TestAServerWaitsForAStoreThatIsAbsentWhenItStarts(t *testing.T) {
 		w.sleep(2 * time.Second)
 		a.wantRuns("job", 1)
 		if fails, back := n.log.count("the store fails"), n.log.count("answers again"); fails != 10 || back != 1 {
-			w.Errorf("the log says %d times that the store fails and %d that it is back, want 10 in 10 minutes, and once", fails, back)
+			w.Errorf("the log says %d times that the store fails and %d that it is back, want 10 in 10 minutes, and once",
+				fails, back)
 		}
 	})
 }
@@ -67,12 +68,19 @@ func TestWhatNoWaitingCuresEndsRunIfTheFirstExchangeFailsSo(t *testing.T) {
 					time.AfterFunc(absent, func() { link.set(up) })
 				}
 				e := engine.New(link, engine.Config{
-					Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-					Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: discard,
+					Queues:       []*engine.Queue{newQueue(queueName, each(succeed))},
+					Owner:        "owner",
+					Lanes:        1,
+					PollInterval: poll,
+					LeaseTTL:     ttl,
+					Splitter:     core.LaneSplitter{},
+					Scheduler:    core.Lag,
+					Logger:       discard,
 				})
 				ctx, cancel := context.WithTimeout(w.Context(), time.Hour)
 				defer cancel()
-				if err := e.Run(ctx); !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "wrong password") {
+				if err := e.Run(ctx); !errors.Is(err, ports.ErrUnusable) ||
+					!strings.Contains(err.Error(), "wrong password") {
 					w.Errorf("Run: %v, want the store's ErrUnusable", err)
 				}
 				w.within("Run returned", w.elapsed(), absent, absent+2*time.Second)

@@ -27,14 +27,15 @@ func TestAQueueIsAddedAgainAlthoughTheSplitterFailedMeanwhile(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var fails atomic.Bool
 		rec := w.record()
-		n := w.start(nil, spread, serving(rec.queue("red", 4, succeed), rec.queue("blue", 2, lasting(5*time.Second))), func(s *setup) {
-			s.Splitter = splitFunc(func(r core.SplitRequest) (core.Split, error) {
-				if fails.Load() {
-					return core.Split{}, errors.New("no idea")
-				}
-				return core.SpreadSplitter{}.Split(r)
+		n := w.start(nil, spread,
+			serving(rec.queue("red", 4, succeed), rec.queue("blue", 2, lasting(5*time.Second))), func(s *setup) {
+				s.Splitter = splitFunc(func(r core.SplitRequest) (core.Split, error) {
+					if fails.Load() {
+						return core.Split{}, errors.New("no idea")
+					}
+					return core.SpreadSplitter{}.Split(r)
+				})
 			})
-		})
 		w.fill("blue", 2, 1)
 		w.sleep(poll)
 		ctx, cancel := context.WithTimeout(w.Context(), poll)

@@ -23,7 +23,8 @@ func TestTwoQueuesAreRemovedAtOnce(t *testing.T) {
 			for i := range 20 {
 				e := entry(fmt.Sprint("id-", i))
 				e.When = core.In(time.Hour)
-				if _, err := w.store.Push(w.Context(), ports.PushRequest{Queue: q, Shards: 2, Generation: 1, Entries: []core.Entry{e}}); err != nil {
+				if _, err := w.store.Push(w.Context(),
+					ports.PushRequest{Queue: q, Shards: 2, Generation: 1, Entries: []core.Entry{e}}); err != nil {
 					w.Fatal(err)
 				}
 			}
@@ -38,7 +39,12 @@ func TestTwoQueuesAreRemovedAtOnce(t *testing.T) {
 		w.must(<-removed)
 
 		w.sleep(time.Second)
-		if _, err := w.store.Push(w.Context(), ports.PushRequest{Queue: "red", Shards: 2, Generation: 1, Entries: []core.Entry{entry("after")}}); err != nil {
+		if _, err := w.store.Push(w.Context(), ports.PushRequest{
+			Queue:      "red",
+			Shards:     2,
+			Generation: 1,
+			Entries:    []core.Entry{entry("after")},
+		}); err != nil {
 			w.Fatal(err)
 		}
 

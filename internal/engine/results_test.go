@@ -28,7 +28,11 @@ func TestAnOutcomeAfterACommittedSettlementIsInTheLog(t *testing.T) {
 			return errors.Join(w.commit(ctx), errOutcome{core.Outcome{Kind: core.Buried, Error: "bad"}})
 		}, "Bury"},
 		{"retried in its own time", func(w *world, ctx context.Context, _ *execution.Batch) error {
-			return errors.Join(w.commit(ctx), errOutcome{core.Outcome{Kind: core.Failed, OwnDelay: true, Delay: time.Hour}})
+			return errors.Join(w.commit(ctx), errOutcome{core.Outcome{
+				Kind:     core.Failed,
+				OwnDelay: true,
+				Delay:    time.Hour,
+			}})
 		}, "RetryIn"},
 		{"an error alone", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), errors.New("the answer to the commit was lost"))
@@ -52,7 +56,8 @@ func TestAnOutcomeAfterACommittedSettlementIsInTheLog(t *testing.T) {
 				w.sleep(5 * poll)
 				want := min(1, len(tt.want))
 				if got := n.log.count(said); got != want || want == 1 && n.log.count("outcome="+tt.want) != 1 {
-					w.Errorf("the log says %d times that the outcome %q does not count, want %d:\n%s", got, tt.want, want, n.log)
+					w.Errorf("the log says %d times that the outcome %q does not count, want %d:\n%s",
+						got, tt.want, want, n.log)
 				}
 			})
 		})
@@ -73,7 +78,9 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 			inWorld(t, func(w *world) {
 				tx := &transaction{world: w}
 				buried := 0
-				n := w.start(each(func(ctx context.Context, _ *core.Claim) error { return execution.SettleIn(ctx, tx) }), func(s *setup) {
+				n := w.start(each(func(ctx context.Context, _ *core.Claim) error {
+					return execution.SettleIn(ctx, tx)
+				}), func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
 					s.link.deferSettlement = func(string) bool { return true }
 					s.Buried = func(context.Context, report.Buried) error {
@@ -171,7 +178,8 @@ func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 		run  func(w *world, ctx context.Context, b *execution.Batch) error
 		want []string
 	}{
-		{"done and committed", func(w *world, ctx context.Context, _ *execution.Batch) error { return w.commit(ctx) }, nil},
+		{"done and committed", func(w *world, ctx context.Context, _ *execution.Batch) error { return w.commit(ctx) },
+			nil},
 		{"committed, then an error", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), errors.New("late"))
 		}, nil},
@@ -188,7 +196,9 @@ func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				var reported []string
-				w.start(func(ctx context.Context, b *execution.Batch) error { return tt.run(w, ctx, b) }, func(s *setup) {
+				w.start(func(ctx context.Context, b *execution.Batch) error {
+					return tt.run(w, ctx, b)
+				}, func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
 					s.Buried = func(_ context.Context, b report.Buried) error {
 						reported = append(reported, b.Error)

@@ -31,10 +31,13 @@ func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
 		w.placeRecovered(1, "a", "b", "c")
 		w.push("d", "x")
 		var ran []string
-		s := &setup{link: newLink(w.store.Open()), queue: newQueue(queueName, each(func(_ context.Context, c *core.Claim) error {
-			ran = append(ran, c.ID)
-			return nil
-		}))}
+		s := &setup{
+			link: newLink(w.store.Open()),
+			queue: newQueue(queueName, each(func(_ context.Context, c *core.Claim) error {
+				ran = append(ran, c.ID)
+				return nil
+			})),
+		}
 		onFirstBegin(func(r ports.TurnRequest) { w.settleElsewhere(r.Begin[0], r.Lease.Shard) })(s)
 		jobs, err := w.runDue(s.link, s.queue, "owner")
 		slices.Sort(ran)

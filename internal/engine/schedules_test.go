@@ -185,9 +185,16 @@ func TestABrokenScheduleWaits(t *testing.T) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		mended := broken.Recurring(&core.Recurrence{Spec: "every 10s 0", Data: []byte("y")}, spec, core.InstantOf(time.Now())).
+		mended := broken.Recurring(&core.Recurrence{
+			Spec: "every 10s 0",
+			Data: []byte("y"),
+		}, spec, core.InstantOf(time.Now())).
 			Changed("test", core.InstantOf(time.Now()))
-		w.changeSchedule(ports.ScheduleChange{ScheduleKey: broken.ScheduleKey, Revision: broken.Revision, Schedule: &mended})
+		w.changeSchedule(ports.ScheduleChange{
+			ScheduleKey: broken.ScheduleKey,
+			Revision:    broken.Revision,
+			Schedule:    &mended,
+		})
 		w.sleepUntil(135 * time.Second)
 		if s := w.schedules()[1]; s.Broken != "" || s.Fired != 7 || s.Missed != 0 {
 			w.Errorf("after it was mended: broken %q, %d fired, %d missed; want 7 and 0", s.Broken, s.Fired, s.Missed)
@@ -296,7 +303,8 @@ func TestTicksFireOnceAmongServersThatDie(t *testing.T) {
 	inWorld(t, func(w *world) {
 		random := rand.New(rand.NewPCG(54, 1))
 		every := core.MergeRule{Same: core.SamePush}
-		if _, err := w.store.Declare(w.Context(), ports.DeclareRequest{Queue: queueName, Shards: 5, Merge: every}); err != nil {
+		if _, err := w.store.Declare(w.Context(),
+			ports.DeclareRequest{Queue: queueName, Shards: 5, Merge: every}); err != nil {
 			w.Fatal(err)
 		}
 		for i := range ids {

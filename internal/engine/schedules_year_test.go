@@ -118,7 +118,8 @@ func (y *yearWorld) run(_ context.Context, c *core.Claim) error {
 func (y *yearWorld) startNode() *node {
 	wakeups := y.random.IntN(2) == 0
 	return y.start(each(y.run), lanes(2), func(s *setup) {
-		s.queue.Shards, s.queue.Merge, s.Splitter = yearShards, core.MergeRule{Same: core.SamePush}, core.SpreadSplitter{}
+		s.queue.Shards, s.queue.Merge, s.Splitter = yearShards, core.MergeRule{Same: core.SamePush},
+			core.SpreadSplitter{}
 		s.queue.Policy.MaxRecoveries = 1000
 		s.PollInterval, s.LeaseTTL, s.ShutdownTimeout = yearPoll, yearTTL, yearPoll
 		s.noWakeups = !wakeups
@@ -138,7 +139,10 @@ func (y *yearWorld) deploy() {
 		id := yearID(i)
 		current, exists := stored[id]
 		d := core.Declaration{
-			ScheduleKey: core.ScheduleKey{ID: id, Name: "x"}, Recurrence: current.Recurrence, Set: "year", Version: y.version,
+			ScheduleKey: core.ScheduleKey{ID: id, Name: "x"},
+			Recurrence:  current.Recurrence,
+			Set:         "year",
+			Version:     y.version,
 		}
 		if !exists {
 			d.Data, d.Catchup.Most = []byte("x"), core.MaxCatchup

@@ -34,7 +34,9 @@ func (checkedStore) String() string { return "store h:1" }
 // However much is wrong, it is one line.
 func TestWhatIsWrongWithTheServerIsSaidOnceAtTheStart(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(succeed), func(s *setup) { s.wrap = func(l notifyingLink) engine.Store { return checkedStore{notifyingLink: l} } })
+		n := w.start(each(succeed), func(s *setup) {
+			s.wrap = func(l notifyingLink) engine.Store { return checkedStore{notifyingLink: l} }
+		})
 		w.sleep(10 * time.Minute)
 		n.wantLines(1, "level=WARN", "needs attention", `check="policy, aof" server="h:1, h:2"`,
 			`value="policy: volatile-lru (h:1); aof: no (h:1); aof: no (h:2)" advice="set it to noeviction; switch it on"`)
@@ -73,7 +75,8 @@ func TestAChangedMergeRuleIsLogged(t *testing.T) {
 		}{{newest, 1}, {union, 1}, {newest, 2}} {
 			set(step.rule)
 			w.sleep(5 * time.Minute)
-			n.wantLines(step.lines, "level=WARN", "the merge rule of a queue was changed", "queue=orders rule=newest own=union")
+			n.wantLines(step.lines, "level=WARN",
+				"the merge rule of a queue was changed", "queue=orders rule=newest own=union")
 		}
 	})
 }

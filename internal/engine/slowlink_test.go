@@ -85,7 +85,10 @@ func (w *world) handleLargeOrphans(most int) {
 	handled := make(map[string]int)
 	w.declare(1)
 	for i := range jobs {
-		w.pushEntries(core.Entry{ID: fmt.Sprintf("job-%d", i), Payload: core.Payload{Data: bytes.Repeat([]byte("x"), size)}})
+		w.pushEntries(core.Entry{
+			ID:      fmt.Sprintf("job-%d", i),
+			Payload: core.Payload{Data: bytes.Repeat([]byte("x"), size)},
+		})
 	}
 	w.leaveClaimed()
 	n := w.start(each(func(_ context.Context, c *core.Claim) error {

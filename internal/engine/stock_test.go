@@ -35,7 +35,10 @@ func TestHowManyBatchesAShardClaimsAhead(t *testing.T) {
 			p := &pool{}
 			p.laneCount.Store(int32(c.lanes))
 			s := &shard{pool: p, pace: c.pace}
-			s.node, s.queue = &node{cfg: Config{Prefetch: c.prefetch, PollInterval: time.Second}}, &Queue{BatchSize: c.batch, Parallel: c.parallel}
+			s.node, s.queue = &node{cfg: Config{
+				Prefetch:     c.prefetch,
+				PollInterval: time.Second,
+			}}, &Queue{BatchSize: c.batch, Parallel: c.parallel}
 			if got := s.stock(); got != c.want {
 				t.Errorf("stock = %d, want %d", got, c.want)
 			}

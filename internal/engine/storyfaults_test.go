@@ -91,7 +91,8 @@ func (s *story) restart(i int) {
 	}
 	n.stop()
 	if left := s.ledger.left[n.owner]; healthy && len(left) > 0 {
-		s.Errorf("at %v: %s has released claims that it did not put back: %v; its log:\n%s", s.elapsed(), n.owner, left, n.log.tail(30))
+		s.Errorf("at %v: %s has released claims that it did not put back: %v; its log:\n%s",
+			s.elapsed(), n.owner, left, n.log.tail(30))
 	}
 	n.heal() // for packets that it left on their way
 	s.nodes = slices.Delete(s.nodes, i, i+1)

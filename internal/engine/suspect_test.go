@@ -103,7 +103,8 @@ func (w *world) wantBlamed(id, culprit string, exhausted core.Exhaustion) {
 	w.Helper()
 	found := w.find(id)
 	if exhausted == core.Hold {
-		if found.DeadLetter != nil || found.Queued == nil || !found.Queued.Held() || string(found.Queued.Payloads[0].Data) != culprit {
+		if found.DeadLetter != nil || found.Queued == nil || !found.Queued.Held() ||
+			string(found.Queued.Payloads[0].Data) != culprit {
 			w.Errorf("found %+v, want a held job whose first payload is %s", found, culprit)
 		}
 		return
@@ -140,9 +141,12 @@ func TestPayloadsOfARecoveredJobEndAsOthers(t *testing.T) {
 		{"the last fails", map[string]func(*world, context.Context) error{"d": fail}, "abcd d", 1, 1, "", 3},
 		{"one is buried", map[string]func(*world, context.Context) error{"b": bury}, "ab cd", 1, 1, "b", 2},
 		{"the last is buried", map[string]func(*world, context.Context) error{"d": bury}, "abcd", 1, 1, "d", 3},
-		{"all commit", map[string]func(*world, context.Context) error{"a": commit, "b": commit, "c": commit, "d": commit}, "abcd", 1, 0, "", 0},
+		{"all commit", map[string]func(*world, context.Context) error{
+			"a": commit, "b": commit, "c": commit, "d": commit,
+		}, "abcd", 1, 0, "", 0},
 		{"some commit", map[string]func(*world, context.Context) error{"b": commit, "d": commit}, "abcd", 1, 0, "", 2},
-		{"one does not commit", map[string]func(*world, context.Context) error{"a": open, "b": plain}, "ab acd", 1, 1, "", 1},
+		{"one does not commit", map[string]func(*world, context.Context) error{"a": open, "b": plain}, "ab acd", 1, 1,
+			"", 1},
 	}
 
 	for _, tt := range cases {
@@ -253,13 +257,16 @@ func TestThePayloadsBehindAnEndThatTheStoreDoesNotConfirm(t *testing.T) {
 					return true
 				}
 			})
-			time.AfterFunc(poll/2, func() { l.change(func() { l.loseTurn = func(ports.TurnRequest) bool { return false } }) })
+			time.AfterFunc(poll/2, func() {
+				l.change(func() { l.loseTurn = func(ports.TurnRequest) bool { return false } })
+			})
 		}, "abc", 1},
 		"the job was settled elsewhere": {func(w *world, _ *link, r ports.TurnRequest) {
 			w.settleElsewhere(core.ClaimRef{ID: r.Parts[0].ID, Receipt: r.Parts[0].Receipt}, r.Lease.Shard)
 		}, "a", 1},
 		"the job is cancelled": {func(w *world, _ *link, r ports.TurnRequest) {
-			if _, err := w.store.Cancel(w.Context(), ports.CancelRequest{Shard: r.Lease.Shard, IDs: []string{"job"}}); err != nil {
+			if _, err := w.store.Cancel(w.Context(),
+				ports.CancelRequest{Shard: r.Lease.Shard, IDs: []string{"job"}}); err != nil {
 				w.Error(err)
 			}
 		}, "abc", 1},

@@ -82,7 +82,8 @@ func (w *world) wantHistory(processed, failed uint64) {
 		sum.Failed += m.Failed
 	}
 	if sum.Processed != processed || sum.Failed != failed {
-		w.Errorf("the history has %d processed and %d failed, want %d and %d", sum.Processed, sum.Failed, processed, failed)
+		w.Errorf("the history has %d processed and %d failed, want %d and %d",
+			sum.Processed, sum.Failed, processed, failed)
 	}
 }
 
@@ -98,12 +99,16 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 	}{
 		{"committed", func(w *world, ctx context.Context, _ *execution.Batch) error { return w.commit(ctx) },
 			1, 0, "", 0, 0},
-		{"at once", func(w *world, ctx context.Context, _ *execution.Batch) error { return execution.SettleIn(ctx, w.store) },
+		{"at once", func(w *world, ctx context.Context, _ *execution.Batch) error {
+			return execution.SettleIn(ctx, w.store)
+		},
 			1, 0, "", 0, 0},
 		{"committed, then an error", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), errOwn)
 		}, 1, 0, "", 0, 0},
-		{"committed, then a panic", func(w *world, ctx context.Context, _ *execution.Batch) error { panic(w.commit(ctx)) },
+		{"committed, then a panic", func(w *world, ctx context.Context, _ *execution.Batch) error {
+			panic(w.commit(ctx))
+		},
 			1, 0, "", 0, 0},
 		{"committed, then Goexit", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			defer runtime.Goexit()
@@ -156,7 +161,8 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 				w.wantHistory(uint64(tt.processed), uint64(tt.failed))
 
 				found := w.find("job")
-				if tt.back > 0 && (found.Queued == nil || len(found.Queued.Payloads) != tt.back || !strings.Contains(found.Queued.Error, tt.err)) {
+				if tt.back > 0 && (found.Queued == nil || len(found.Queued.Payloads) != tt.back ||
+					!strings.Contains(found.Queued.Error, tt.err)) {
 					w.Errorf("queued %+v; want %d payloads and an error that says %q", found.Queued, tt.back, tt.err)
 				}
 				if tt.dead > 0 && (found.DeadLetter == nil || len(found.DeadLetter.Payloads) != tt.dead) {

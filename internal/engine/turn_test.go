@@ -163,7 +163,8 @@ func TestALaneThatHasWorkNeverWaitsForAPoll(t *testing.T) {
 				// settles another.
 				w.sleep(poll + jobs*(20*time.Millisecond+2*trip) + time.Second)
 				if done := w.stats().Processed; done != jobs {
-					w.Errorf("%d of %d jobs are done at %v, with %d turns", done, jobs, w.elapsed(), n.link.count("Turn"))
+					w.Errorf("%d of %d jobs are done at %v, with %d turns",
+						done, jobs, w.elapsed(), n.link.count("Turn"))
 				}
 			})
 		})

@@ -69,9 +69,10 @@ func TestHeadsAreExpectedByTheClocksOfTheirServers(t *testing.T) {
 				second := memory.New(memory.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
 
 				a := w.audit()
-				n := w.start(a.watch(lasting(10*time.Millisecond)), shards(2), lanes(2), roundTrip(2*time.Millisecond), func(s *setup) {
-					s.link.ShardStore = twoServers{w.store, second}
-				})
+				n := w.start(a.watch(lasting(10*time.Millisecond)), shards(2), lanes(2),
+					roundTrip(2*time.Millisecond), func(s *setup) {
+						s.link.ShardStore = twoServers{w.store, second}
+					})
 
 				w.sleep(poll)
 				late := idsIn(0, 2, delayed)
@@ -103,7 +104,8 @@ func TestHeadsAreExpectedByTheClocksOfTheirServers(t *testing.T) {
 					}
 				}
 				if empty > 2 {
-					w.Errorf("%d of %d turns of the first server found nothing for its %d delayed jobs, want at most 2", empty, turns, delayed)
+					w.Errorf("%d of %d turns of the first server found nothing for its %d delayed jobs, want at most 2",
+						empty, turns, delayed)
 				}
 			})
 		})

@@ -33,7 +33,8 @@ func TestAShardThatAPollDoesNotReachIsAskedAgainAndStopsNoOther(t *testing.T) {
 
 		a := w.audit()
 		n := w.start(a.watch(succeed), shards(3), noWakeups, func(s *setup) {
-			s.link.ShardStore = partlyReached{s.link.ShardStore.(*memory.Store), shardOfQueue(1), func() bool { return active }}
+			s.link.ShardStore = partlyReached{s.link.ShardStore.(*memory.Store), shardOfQueue(1),
+				func() bool { return active }}
 		})
 
 		w.sleepUntil(from)

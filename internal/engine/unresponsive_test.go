@@ -112,7 +112,9 @@ func TestASlowStoreIsWorked(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %v", name, trip), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					a := w.audit()
-					w.start(a.watch(succeed), shards(8), lanes(1), roundTrip(trip), func(s *setup) { s.Scheduler = scheduler })
+					w.start(a.watch(succeed), shards(8), lanes(1), roundTrip(trip), func(s *setup) {
+						s.Scheduler = scheduler
+					})
 					w.sleep(10 * poll)
 					for shard := range 8 {
 						w.push(idIn(shard, 8), "x")

@@ -19,7 +19,8 @@ func TestALateLookClaimsNothing(t *testing.T) {
 		packet := n.link.delayNext("Turn")
 		w.push("first", "x") // makes the lane look; the look hangs
 		deliver := <-packet
-		if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(0), IDs: []string{"first"}}); err != nil {
+		if _, err := w.store.Delete(context.Background(),
+			ports.JobStep{Shard: shardOfQueue(0), IDs: []string{"first"}}); err != nil {
 			w.Fatal(err)
 		}
 		w.sleep(ttl / 2) // the look is repeated, and finds nothing
@@ -100,7 +101,8 @@ func TestIdleShardsMakeNoTurnsAtStart(t *testing.T) {
 				a := w.audit()
 				n := w.start(a.watch(succeed), shards(shardCount), pooled(10), option)
 				w.sleepUntil(10 * poll)
-				if acquires, turns := n.link.count("Acquire"), n.link.count("Turn"); acquires != shardCount || turns != 0 {
+				if acquires, turns := n.link.count("Acquire"), n.link.count("Turn"); acquires != shardCount ||
+					turns != 0 {
 					w.Errorf("%d acquires and %d turns; want %d and none", acquires, turns, shardCount)
 				}
 				w.push("job", "x")

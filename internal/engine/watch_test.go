@@ -173,7 +173,8 @@ func TestAHandlerThatIgnoresItsEndIsLoggedEachMinute(t *testing.T) {
 				w.sleepUntil(10*time.Second + 55*time.Second)
 				n.wantLines(0, "still runs")
 				w.sleepUntil(10*time.Second + 65*time.Second)
-				n.wantLines(1, "still runs", "level=WARN", "queue=orders", "shard=orders/0", "id=stuck", c.cause, "for=1m")
+				n.wantLines(1, "still runs",
+					"level=WARN", "queue=orders", "shard=orders/0", "id=stuck", c.cause, "for=1m")
 				w.sleepUntil(10*time.Second + 190*time.Second)
 				n.wantLines(3, "still runs")
 				w.sleepUntil(10*time.Second + 10*time.Minute)

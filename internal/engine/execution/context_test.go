@@ -25,7 +25,8 @@ func testShard(ctx context.Context) *Shard {
 // context.
 func testBatch(jobs int) *Batch {
 	b := new(Batch)
-	b.Start(testShard(context.WithValue(context.Background(), valueKey{}, "value")), 7, make([]core.Claim, jobs), time.Now())
+	b.Start(testShard(context.WithValue(context.Background(), valueKey{}, "value")), 7, make([]core.Claim, jobs),
+		time.Now())
 	return b
 }
 

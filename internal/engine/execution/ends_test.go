@@ -23,7 +23,11 @@ func TestEndsAreFoundInAnyOrder(t *testing.T) {
 			// The same id twice, by other receipts.
 			ref := core.ClaimRef{ID: fmt.Sprint("id", n/2), Receipt: core.Receipt{Token: 1, Number: int64(n)}}
 			if has := random.IntN(4); has > 0 {
-				s.list = append(s.list, awaitedEnd{claim: ref, observed: true, bySettlement: Result{ended: ports.EndedJob{ID: ref.ID, Attempt: n}}})
+				s.list = append(s.list, awaitedEnd{
+					claim:        ref,
+					observed:     true,
+					bySettlement: Result{ended: ports.EndedJob{ID: ref.ID, Attempt: n}},
+				})
 				want[ref] = true
 			}
 			settled = append(settled, core.Settlement{ID: ref.ID, Receipt: ref.Receipt})
@@ -53,11 +57,15 @@ func TestEndsAreFoundInAnyOrder(t *testing.T) {
 			got = append(got, ended.Attempt)
 		}
 		if !slices.Equal(got, attempts) || len(s.list) != len(want) {
-			t.Fatalf("seed %d: the ends %v were taken and %d are left, want %v and %d", seed, got, len(s.list), attempts, len(want))
+			t.Fatalf("seed %d: the ends %v were taken and %d are left, want %v and %d",
+				seed, got, len(s.list), attempts, len(want))
 		}
 
 		for i := range s.list {
-			resent := r.Repeat && slices.ContainsFunc(settled, func(one core.Settlement) bool { return one.Receipt == s.list[i].claim.Receipt })
+			resent := r.Repeat &&
+				slices.ContainsFunc(settled, func(one core.Settlement) bool {
+					return one.Receipt == s.list[i].claim.Receipt
+				})
 			if !want[s.list[i].claim] || s.list[i].resent != resent || s.list[i].taken {
 				t.Fatalf("seed %d: %+v is left", seed, s.list[i])
 			}

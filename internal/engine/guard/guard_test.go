@@ -19,14 +19,16 @@ func TestAPanicIsAnErrorWithItsPlace(t *testing.T) {
 		if err := call(func() error { panic(cause) }); !errors.As(err, &caught) || !errors.Is(err, cause) {
 			t.Fatalf("%s returns %v, want a PanicError of %v", name, err, cause)
 		}
-		if place, function := guard.Place(caught), caught.Function(); !strings.Contains(place, "guard_test.go:") || !strings.Contains(function, "guard_test.") {
+		if place, function := guard.Place(caught), caught.Function(); !strings.Contains(place, "guard_test.go:") ||
+			!strings.Contains(function, "guard_test.") {
 			t.Errorf("%s: the panic was in %q at %q, want this test", name, function, place)
 		}
 		if err := call(func() error { return cause }); !errors.Is(err, cause) {
 			t.Errorf("%s returns %v, want the function's error", name, err)
 		}
 	}
-	if err := guard.Goroutine(func() error { runtime.Goexit(); return nil }); err == nil || !strings.Contains(err.Error(), "Goexit") {
+	if err := guard.Goroutine(func() error { runtime.Goexit(); return nil }); err == nil ||
+		!strings.Contains(err.Error(), "Goexit") {
 		t.Errorf("a Goexit is %v, want an error that names it", err)
 	}
 }

@@ -24,7 +24,13 @@ type node struct {
 }
 
 func newNode(splitter core.Splitter, shards int) *node {
-	n := &node{Members: membership.Members{Owner: "a", Interval: interval, Splitter: splitter, Logger: slog.New(slog.DiscardHandler), Observer: ports.NopObserver{}}}
+	n := &node{Members: membership.Members{
+		Owner:    "a",
+		Interval: interval,
+		Splitter: splitter,
+		Logger:   slog.New(slog.DiscardHandler),
+		Observer: ports.NopObserver{},
+	}}
 	n.self = membership.Self{SplitNode: splitNode("a"), All: core.Shards("orders", shards)}
 	for _, id := range n.self.All {
 		n.self.Shards = append(n.self.Shards, membership.Shard{Shard: id})

@@ -44,8 +44,10 @@ func TestAnOutageOfTwoLoopsIsOneLineAMinuteForEachCause(t *testing.T) {
 		}
 
 		one.Called(nil)
-		if fails, back := lines("the store fails"), lines("the store answers again"); fails != 2 || back != 0 || seen.calls["turn"] != 180 {
-			t.Errorf("%d lines of failures, %d of the end, %d events; want 2, 0 and 180", fails, back, seen.calls["turn"])
+		if fails, back := lines("the store fails"), lines("the store answers again"); fails != 2 || back != 0 ||
+			seen.calls["turn"] != 180 {
+			t.Errorf("%d lines of failures, %d of the end, %d events; want 2, 0 and 180",
+				fails, back, seen.calls["turn"])
 		}
 
 		two.Called(errors.New("wrong password"))

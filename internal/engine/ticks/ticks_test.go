@@ -90,7 +90,9 @@ func (b *bench) run() {
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	call := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 10*time.Second) }
-	store := storekit.Intercept(b.store, func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(b.store, func(
+		ctx context.Context, c storekit.Call, next func(context.Context) error,
+	) error {
 		b.mu.Lock()
 		b.calls[c.Method]++
 		b.mu.Unlock()
@@ -389,7 +391,8 @@ func TestUnreachedShardsAreLookedAtAgain(t *testing.T) {
 		if b.event.Fired != 3 || b.event.Missed != 1 {
 			b.Errorf("%d fired and %d missed, want 3 and 1", b.event.Fired, b.event.Missed)
 		}
-		if log := b.log.String(); !strings.Contains(log, "1 of 2 shards can't be reached") || !strings.Contains(log, "answers again") {
+		if log := b.log.String(); !strings.Contains(log, "1 of 2 shards can't be reached") ||
+			!strings.Contains(log, "answers again") {
 			b.Errorf("log:\n%s", log)
 		}
 	})
@@ -502,7 +505,8 @@ func TestALookThatFails(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}, "deadline exceeded", true},
-		{"an error", func(context.Context, *ports.TicksReply) error { return ports.ErrFull }, ports.ErrFull.Error(), false},
+		{"an error", func(context.Context, *ports.TicksReply) error { return ports.ErrFull }, ports.ErrFull.Error(),
+			false},
 		{"a short reply", func(_ context.Context, r *ports.TicksReply) error {
 			*r = ports.TicksReply{}
 			return nil
