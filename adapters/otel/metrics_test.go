@@ -198,7 +198,8 @@ func TestValuesAndAttributes(t *testing.T) {
 	m.Watch(node)
 	play(m, core.Shard{Queue: "orders"})
 	got := provider.collect(t)
-	const push, process = "messaging.destination.name=orders,messaging.operation.name=push,messaging.system=skein", "messaging.destination.name=orders,messaging.operation.name=process,messaging.system=skein"
+	const push, process = "messaging.destination.name=orders,messaging.operation.name=push,messaging.system=skein",
+		"messaging.destination.name=orders,messaging.operation.name=process,messaging.system=skein"
 	for name, want := range map[string]map[string]float64{
 		"messaging.client.sent.messages": {
 			push + ",skein.met=new":       3,
