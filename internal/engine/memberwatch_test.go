@@ -199,7 +199,8 @@ func (v *memberWatch) check(shard ports.ShardStats, storeNow core.Instant, since
 		return
 	}
 	v.failed = true
-	s.Errorf("at %v: nobody that reaches the store has held %v for %v, and what is due of it has stood still for %v: %+v\nnodes: %v%s",
+	s.Errorf("at %v: nobody that reaches the store has held %v for %v, and what is due of it has stood still "+
+		"for %v: %+v\nnodes: %v%s",
 		now, shard.Shard, unheld, stands, shard, slices.Sorted(maps.Keys(v.nodes)), s.logs(60))
 }
 

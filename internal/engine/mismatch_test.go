@@ -19,7 +19,8 @@ func TestAnotherShardCountNamesWhoServesTheQueue(t *testing.T) {
 		not     []string
 	}{
 		"nobody": {0, only("nothing"), "permanent; to change it", []string{"served by"}},
-		"two": {2, only("nothing"), "; it is served by node-0 (host h, pid 0), node-1 (host h, pid 1, version v1); to change it",
+		"two": {2, only("nothing"), "; it is served by node-0 (host h, pid 0), node-1 (host h, pid 1, version v1); " +
+			"to change it",
 			[]string{"gone", "elsewhere"}},
 		"many":           {8, only("nothing"), "node-4 (host h, pid 4), 3 more; to change it", []string{"node-5"}},
 		"is not told so": {2, only("Nodes"), "permanent; to change it", []string{"served by"}},

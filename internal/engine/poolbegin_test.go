@@ -102,7 +102,8 @@ func TestFewTurnsBeginManyRecoveredJobs(t *testing.T) {
 				}
 
 				if b.turns > c.turns || b.most > c.lanes {
-					w.Errorf("%d turns began jobs, want at most %d; %d jobs at once had begun and not started, want at most %d",
+					w.Errorf("%d turns began jobs, want at most %d; %d jobs at once had begun and not started, "+
+						"want at most %d",
 						b.turns, c.turns, b.most, c.lanes)
 				}
 			})

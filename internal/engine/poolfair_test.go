@@ -136,7 +136,8 @@ func TestStrictStartsTheFirstQueueNext(t *testing.T) {
 					}
 
 					if passed := len(r.of("later")) - before; passed > ahead+2*lanes {
-						w.Errorf("%d jobs of the other queue, in %v, started before the urgent one; at most %d were claimed",
+						w.Errorf("%d jobs of the other queue, in %v, started before the urgent one; "+
+							"at most %d were claimed",
 							passed, w.elapsed()-at, ahead)
 					}
 					w.sleep(7 * time.Millisecond)

@@ -26,7 +26,8 @@ func TestAServerWaitsForAStoreThatIsAbsentWhenItStarts(t *testing.T) {
 		w.sleep(2 * time.Second)
 		a.wantRuns("job", 1)
 		if fails, back := n.log.count("the store fails"), n.log.count("answers again"); fails != 10 || back != 1 {
-			w.Errorf("the log says %d times that the store fails and %d that it is back, want 10 in 10 minutes, and once",
+			w.Errorf("the log says %d times that the store fails and %d that it is back, want 10 in 10 minutes, "+
+				"and once",
 				fails, back)
 		}
 	})

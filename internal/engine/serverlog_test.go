@@ -39,7 +39,8 @@ func TestWhatIsWrongWithTheServerIsSaidOnceAtTheStart(t *testing.T) {
 		})
 		w.sleep(10 * time.Minute)
 		n.wantLines(1, "level=WARN", "needs attention", `check="policy, aof" server="h:1, h:2"`,
-			`value="policy: volatile-lru (h:1); aof: no (h:1); aof: no (h:2)" advice="set it to noeviction; switch it on"`)
+			`value="policy: volatile-lru (h:1); aof: no (h:1); aof: no (h:2)" `+
+				`advice="set it to noeviction; switch it on"`)
 		n.wantLines(1, "level=WARN")
 		n.wantLines(1, "server started", "store=\"store h:1\"")
 	})
