@@ -44,7 +44,8 @@ func TestStatsHaveLowkiqsNames(t *testing.T) {
 	h.failed("boom", "f1")
 	h.push("a", 0, "p")
 	h.advance(90 * time.Second)
-	want := `{"total":{"length":2,"morgue_length":2,"lag":90},"by_worker":{"orders":{"length":2,"morgue_length":2,"lag":90}}}`
+	want := `{"total":{"length":2,"morgue_length":2,"lag":90},` +
+		`"by_worker":{"orders":{"length":2,"morgue_length":2,"lag":90}}}`
 	type sizes struct {
 		Length       int64   `json:"length"`
 		MorgueLength int64   `json:"morgue_length"`
