@@ -20,7 +20,10 @@ type cluster struct {
 }
 
 func (c *cluster) join() {
-	c.members = append(c.members, core.Member{ID: fmt.Sprintf("%016x", c.random.Uint64()), Weight: 1 + c.random.IntN(c.most)})
+	c.members = append(c.members, core.Member{
+		ID:     fmt.Sprintf("%016x", c.random.Uint64()),
+		Weight: 1 + c.random.IntN(c.most),
+	})
 }
 
 // step lets one node join or leave. There are always 2 to 12 nodes.
@@ -41,7 +44,8 @@ func (c *cluster) assign(queue string, shards int) (moved, least int) {
 	want := sharesOf(shards, c.members)
 	for i, n := range loads(c, owners, len(c.members)) {
 		if n < want.low[i] || n > want.high[i] {
-			c.Fatalf("%s: member %d of %+v has %d shards, want %d to %d", queue, i, c.members, n, want.low[i], want.high[i])
+			c.Fatalf("%s: member %d of %+v has %d shards, want %d to %d",
+				queue, i, c.members, n, want.low[i], want.high[i])
 		}
 	}
 	before := c.owners[queue]

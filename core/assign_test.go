@@ -52,7 +52,8 @@ func loads(t rapid.TB, owners []int, members int) []int {
 
 func drawMembers(t *rapid.T) []core.Member {
 	weight := rapid.OneOf(
-		rapid.Just(20), rapid.IntRange(1, 100), rapid.SampledFrom([]int{math.MinInt, -1, 0, 1, 1 << 30, 1<<30 + 1, math.MaxInt}))
+		rapid.Just(20), rapid.IntRange(1, 100),
+		rapid.SampledFrom([]int{math.MinInt, -1, 0, 1, 1 << 30, 1<<30 + 1, math.MaxInt}))
 	ids := rapid.SliceOfNDistinct(rapid.StringN(0, 12, -1), 1, 20, rapid.ID[string]).Draw(t, "ids")
 	var members []core.Member
 	for _, id := range ids {
@@ -146,7 +147,9 @@ func TestAssignAtTheEdges(t *testing.T) {
 }
 
 func TestWeightsOutOfBoundsCountAsTheBound(t *testing.T) {
-	for _, tt := range []struct{ given, as int }{{0, 1}, {-7, 1}, {math.MinInt, 1}, {1<<30 + 1, 1 << 30}, {math.MaxInt, 1 << 30}} {
+	for _, tt := range []struct{ given, as int }{
+		{0, 1}, {-7, 1}, {math.MinInt, 1}, {1<<30 + 1, 1 << 30}, {math.MaxInt, 1 << 30},
+	} {
 		other := core.Member{ID: "other", Weight: max(tt.as/3, 1)}
 		want := core.Assign("orders", 100, []core.Member{other, {ID: "a", Weight: tt.as}})
 		got := core.Assign("orders", 100, []core.Member{other, {ID: "a", Weight: tt.given}})

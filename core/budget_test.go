@@ -66,11 +66,15 @@ func TestBudget(t *testing.T) {
 		{"PerJob is for each job", core.Budget{Jobs: 3, PerJob: 2}, due(job(1, 1), job(1), job(1, 1)), []int{2, 1, 2}},
 
 		{"bytes count over all jobs", core.Budget{Jobs: 3, Bytes: 10}, due(job(4), job(4, 2), job(1)), []int{1, 2}},
-		{"the first payload that doesn't fit cuts its job", core.Budget{Jobs: 3, Bytes: 10}, due(job(4), job(4, 3, 1), job(1)), []int{1, 1}},
-		{"a job none of which fits stays, and so does the next", core.Budget{Jobs: 3, Bytes: 10}, due(job(8), job(3), job(1)), []int{1}},
-		{"the very first payload is taken, whatever its size", core.Budget{Jobs: 3, Bytes: 10}, due(job(99), job(1)), []int{1}},
+		{"the first payload that doesn't fit cuts its job", core.Budget{Jobs: 3, Bytes: 10},
+			due(job(4), job(4, 3, 1), job(1)), []int{1, 1}},
+		{"a job none of which fits stays, and so does the next", core.Budget{Jobs: 3, Bytes: 10},
+			due(job(8), job(3), job(1)), []int{1}},
+		{"the very first payload is taken, whatever its size", core.Budget{Jobs: 3, Bytes: 10}, due(job(99), job(1)),
+			[]int{1}},
 		{"but not the second of its job", core.Budget{Jobs: 3, Bytes: 10}, due(job(99, 1)), []int{1}},
-		{"empty payloads fit where nothing else does", core.Budget{Jobs: 3, Bytes: 10}, due(job(10, 0), job(0)), []int{2, 1}},
+		{"empty payloads fit where nothing else does", core.Budget{Jobs: 3, Bytes: 10}, due(job(10, 0), job(0)),
+			[]int{2, 1}},
 		{"bytes by default", core.Budget{Jobs: 9}, jobs(9, 1, mib), []int{1, 1, 1, 1}},
 		{"negative bytes are the default", core.Budget{Jobs: 9, Bytes: -1}, jobs(9, 1, mib), []int{1, 1, 1, 1}},
 		{"but no more than a step", core.Budget{Jobs: 9, Bytes: 1 << 30}, jobs(3, 3, mib), []int{3, 3, 2}},
@@ -78,14 +82,16 @@ func TestBudget(t *testing.T) {
 
 		{"payloads count over all jobs", core.Budget{Jobs: 9}, jobs(9, 300, 1), []int{300, 300, 300, 100}},
 		{"PerJob by default", core.Budget{Jobs: 9}, jobs(1, core.MaxTurnPayloads+1, 1), []int{core.MaxTurnPayloads}},
-		{"no more payloads than a turn's, whatever PerJob", core.Budget{Jobs: 9, PerJob: 5000}, jobs(1, 2000, 1), []int{core.MaxTurnPayloads}},
+		{"no more payloads than a turn's, whatever PerJob", core.Budget{Jobs: 9, PerJob: 5000}, jobs(1, 2000, 1),
+			[]int{core.MaxTurnPayloads}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			equal(t, "claimed", tt.want, claim(tt.budget, tt.due))
 		})
 	}
-	if got := claim(core.Budget{Jobs: core.MaxTurnJobs + 1}, jobs(core.MaxTurnJobs+1, 1, 1)); len(got) != core.MaxTurnJobs {
+	if got := claim(core.Budget{Jobs: core.MaxTurnJobs + 1},
+		jobs(core.MaxTurnJobs+1, 1, 1)); len(got) != core.MaxTurnJobs {
 		t.Errorf("a turn claims %d jobs, at most %d", len(got), core.MaxTurnJobs)
 	}
 }
@@ -149,13 +155,17 @@ func budgetHolds(t *rapid.T) {
 			totalBytes += len(p.Data)
 		}
 	}
-	if len(claimed) > max(0, min(b.Jobs, core.MaxTurnJobs)) || totalPayloads > core.MaxTurnPayloads || totalBytes > bytes && totalPayloads > 1 {
+	if len(claimed) > max(0, min(b.Jobs, core.MaxTurnJobs)) || totalPayloads > core.MaxTurnPayloads ||
+		totalBytes > bytes && totalPayloads > 1 {
 		t.Fatalf("%d jobs, %d payloads, %d bytes", len(claimed), totalPayloads, totalBytes)
 	}
 	if next, reason := left(due, claimed); next != nil {
-		roomForJob := reason == "cut" && claimed[len(claimed)-1] < perJob || reason == "job" && len(claimed) < min(b.Jobs, core.MaxTurnJobs)
-		if roomForJob && totalPayloads < core.MaxTurnPayloads && (totalBytes+len(next.Data) <= bytes || totalPayloads == 0) {
-			t.Fatalf("the next payload, of %d bytes, would fit: %v claimed of %s", len(next.Data), claimed, fmt.Sprint(b))
+		roomForJob := reason == "cut" && claimed[len(claimed)-1] < perJob ||
+			reason == "job" && len(claimed) < min(b.Jobs, core.MaxTurnJobs)
+		if roomForJob && totalPayloads < core.MaxTurnPayloads &&
+			(totalBytes+len(next.Data) <= bytes || totalPayloads == 0) {
+			t.Fatalf("the next payload, of %d bytes, would fit: %v claimed of %s",
+				len(next.Data), claimed, fmt.Sprint(b))
 		}
 	}
 }

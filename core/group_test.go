@@ -57,7 +57,9 @@ func TestGroupsCountBurials(t *testing.T) {
 	g.Bury("", "a", 20)
 	g.Bury("", "b", 30)
 	g.Tidy()
-	checkGroups(t, &g, core.Group{Name: "a", Count: 2, First: 10, Last: 20}, core.Group{Name: "b", Count: 1, First: 30, Last: 30})
+	checkGroups(t, &g,
+		core.Group{Name: "a", Count: 2, First: 10, Last: 20},
+		core.Group{Name: "b", Count: 1, First: 30, Last: 30})
 
 	g.Bury("a", "a", 40) // buried again for the same reason
 	g.Bury("b", "a", 5)  // by a clock that stepped back
@@ -91,7 +93,9 @@ func TestTheOrderWithinACallDoesNotMatter(t *testing.T) {
 			g.Bury(m[0], m[1], 30)
 		}
 		g.Tidy()
-		checkGroups(t, &g, core.Group{Name: "a", Count: 1, First: 10, Last: 30}, core.Group{Name: "b", Count: 1, First: 20, Last: 30})
+		checkGroups(t, &g,
+			core.Group{Name: "a", Count: 1, First: 10, Last: 30},
+			core.Group{Name: "b", Count: 1, First: 20, Last: 30})
 	}
 }
 

@@ -28,7 +28,8 @@ func TestBucketsFollowOneAnother(t *testing.T) {
 			t.Fatalf("bucket %d is %v … %v, after one that ends at %v", bucket, from, to, end)
 		}
 		if bucketOf(from) != bucket || bucketOf(to-1) != bucket {
-			t.Fatalf("bucket %d is %v … %v, but these fall into %d and %d", bucket, from, to, bucketOf(from), bucketOf(to-1))
+			t.Fatalf("bucket %d is %v … %v, but these fall into %d and %d",
+				bucket, from, to, bucketOf(from), bucketOf(to-1))
 		}
 		end = to
 	}
@@ -71,7 +72,8 @@ func TestBucketsReachFromMicrosecondsToHours(t *testing.T) {
 
 // drawDuration returns a duration of a random order of magnitude.
 func drawDuration(t *rapid.T) time.Duration {
-	return time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "nanoseconds") >> rapid.IntRange(0, 62).Draw(t, "octaves"))
+	return time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "nanoseconds") >>
+		rapid.IntRange(0, 62).Draw(t, "octaves"))
 }
 
 func TestQuantileIsTheEndOfTheBucketThatHoldsIt(t *testing.T) {

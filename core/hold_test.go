@@ -107,7 +107,10 @@ func TestExhaustionHoldsOrBuries(t *testing.T) {
 		{"a failure before", 0, core.Outcome{Kind: core.Failed}, false, false},
 		{"buried by its handler", 1, core.Outcome{Kind: core.Buried}, false, false},
 		{"snoozed", 1, core.Outcome{Kind: core.Snoozed}, false, false},
-		{"every payload with an outcome of its own", 1, core.Outcome{Kind: core.Failed, Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 1}}}, false, false},
+		{"every payload with an outcome of its own", 1, core.Outcome{
+			Kind:     core.Failed,
+			Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 1}},
+		}, false, false},
 	}
 
 	for _, tt := range tests {
@@ -123,7 +126,8 @@ func TestExhaustionHoldsOrBuries(t *testing.T) {
 		s := hold.Settlement(claim, &tt.outcome, 0)
 		back, dead := s.Apply(claim.Job, now)
 		if back.Held() != tt.hold || tt.hold && (len(back.Payloads) != 2 || len(dead.Payloads) != 0) {
-			t.Errorf("%s: put back as %+v, held %t, with %d dead payloads", tt.name, back, back.Held(), len(dead.Payloads))
+			t.Errorf("%s: put back as %+v, held %t, with %d dead payloads",
+				tt.name, back, back.Held(), len(dead.Payloads))
 		}
 	}
 }

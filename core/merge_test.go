@@ -85,7 +85,10 @@ func TestAwaitVectors(t *testing.T) {
 		Merged    times
 	}
 	for _, v := range vectors[vector](t, "awaits.json") {
-		claim := &core.Claim{Job: core.Job{ID: "id", State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Error: "boom"}}}
+		claim := &core.Claim{Job: core.Job{
+			ID:    "id",
+			State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Error: "boom"},
+		}}
 		claim.Payloads = []core.Payload{payload("p", 1)}
 		delay := time.Duration(v.Delay) * time.Microsecond
 
@@ -94,11 +97,19 @@ func TestAwaitVectors(t *testing.T) {
 		got := back.State
 
 		if v.Queued != nil {
-			queued := core.State{RetryCount: core.FreshRetryCount, PerformAt: v.Queued.PerformAt, FirstPush: v.Queued.FirstPush}
+			queued := core.State{
+				RetryCount: core.FreshRetryCount,
+				PerformAt:  v.Queued.PerformAt,
+				FirstPush:  v.Queued.FirstPush,
+			}
 			got = s.PutBack.Merge(queued, got)
 		}
 
-		equal(t, v.About, core.State{RetryCount: core.FreshRetryCount, PerformAt: v.Merged.PerformAt, FirstPush: v.Merged.FirstPush}, got)
+		equal(t, v.About, core.State{
+			RetryCount: core.FreshRetryCount,
+			PerformAt:  v.Merged.PerformAt,
+			FirstPush:  v.Merged.FirstPush,
+		}, got)
 	}
 }
 
@@ -122,9 +133,11 @@ var mergeKinds = map[string]func(queued, coming core.State) core.State{
 func TestAnImportedStateMayComeAgain(t *testing.T) {
 	state := rapid.Custom(func(t *rapid.T) core.State {
 		return core.State{
-			PerformAt: rapid.SampledFrom([]core.Instant{0, 1, 2, core.MaxInstant}).Draw(t, "at"), RetryCount: rapid.IntRange(-1, 2).Draw(t, "retries"),
-			Recoveries: rapid.IntRange(0, 2).Draw(t, "recoveries"), FirstPush: core.Instant(rapid.IntRange(0, 3).Draw(t, "first")),
-			Error: rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error"),
+			PerformAt:  rapid.SampledFrom([]core.Instant{0, 1, 2, core.MaxInstant}).Draw(t, "at"),
+			RetryCount: rapid.IntRange(-1, 2).Draw(t, "retries"),
+			Recoveries: rapid.IntRange(0, 2).Draw(t, "recoveries"),
+			FirstPush:  core.Instant(rapid.IntRange(0, 3).Draw(t, "first")),
+			Error:      rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error"),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -152,9 +165,19 @@ func TestEveryMergeKeepsTheSmallerFirstPushAndTheLargerRecoveries(t *testing.T) 
 		}
 	}
 	revived := core.MergeRevive(young, "", 5)
-	equal(t, "revived onto a younger push", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 5, Recoveries: 2}, revived)
+	equal(t, "revived onto a younger push", core.State{
+		PerformAt:  5,
+		RetryCount: -1,
+		FirstPush:  5,
+		Recoveries: 2,
+	}, revived)
 	revived = core.MergeRevive(old, "", 5)
-	equal(t, "revived onto an older push", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 3, Recoveries: 1}, revived)
+	equal(t, "revived onto an older push", core.State{
+		PerformAt:  5,
+		RetryCount: -1,
+		FirstPush:  3,
+		Recoveries: 1,
+	}, revived)
 }
 
 func TestAwaitingJobRunsWithAPushSinceItsClaim(t *testing.T) {
@@ -166,7 +189,8 @@ func TestAwaitingJobRunsWithAPushSinceItsClaim(t *testing.T) {
 	}{
 		{"pushed since", core.State{PerformAt: 9, RetryCount: -1, FirstPush: 9}, 9, 60},
 		{"pushed since, for later", core.State{PerformAt: 99, RetryCount: -1, FirstPush: 9}, 60, 60},
-		{"pushed before by a transaction that has committed since", core.State{PerformAt: 9, RetryCount: -1, FirstPush: 4}, 9, 60},
+		{"pushed before by a transaction that has committed since",
+			core.State{PerformAt: 9, RetryCount: -1, FirstPush: 4}, 9, 60},
 		{"the rest of the claim", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 5}, 60, 60},
 	}
 	for _, tt := range tests {
@@ -193,8 +217,10 @@ func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
 		{"earliest keeps the sooner", core.PushRule{Kind: core.Earliest}, 12 * minute, 10 * minute},
 		{"debounce never moves it earlier", core.PushRule{Kind: core.Debounce}, 1 * minute, 10 * minute},
 		{"debounce stops a minute after the first push", core.PushRule{Kind: core.Debounce}, 30 * minute, 10 * minute},
-		{"debounce moves it within its limit", core.PushRule{Kind: core.Debounce, Limit: time.Hour}, 30 * minute, 30 * minute},
-		{"debounce stops at its limit", core.PushRule{Kind: core.Debounce, Limit: 5 * time.Minute}, 30 * minute, 14 * minute},
+		{"debounce moves it within its limit", core.PushRule{Kind: core.Debounce, Limit: time.Hour}, 30 * minute,
+			30 * minute},
+		{"debounce stops at its limit", core.PushRule{Kind: core.Debounce, Limit: 5 * time.Minute}, 30 * minute,
+			14 * minute},
 	}
 
 	for _, tt := range tests {
@@ -224,8 +250,18 @@ func TestMorgueEntriesUniteWithTheNewestTimeAndError(t *testing.T) {
 	tie := func(meta string) core.Payload {
 		return core.Payload{Data: []byte("tie"), Score: 3, Meta: []byte(meta)}
 	}
-	there := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("a", 1), payload("b", 2), tie("there")}, ChangedAt: 5, Error: "old"}
-	coming := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("b", 1), tie("coming"), payload("c", 4)}, ChangedAt: 9, Error: "new"}
+	there := core.DeadLetter{
+		ID:        "id",
+		Payloads:  []core.Payload{payload("a", 1), payload("b", 2), tie("there")},
+		ChangedAt: 5,
+		Error:     "old",
+	}
+	coming := core.DeadLetter{
+		ID:        "id",
+		Payloads:  []core.Payload{payload("b", 1), tie("coming"), payload("c", 4)},
+		ChangedAt: 9,
+		Error:     "new",
+	}
 	want := core.DeadLetter{
 		ID:        "id",
 		Payloads:  []core.Payload{payload("a", 1), payload("b", 1), tie("there"), payload("c", 4)},

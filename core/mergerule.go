@@ -101,7 +101,8 @@ func (r MergeRule) Validate() error {
 		return fmt.Errorf("%w: %s", ErrInvalidRule, r.outOfRange(r.Keep))
 	case r.Keep > 0 && r.Stays == Lowest:
 		return fmt.Errorf(
-			"%w: Keep %d with the smaller score; the payloads that stay would depend on the order of merges; use Stays: Highest",
+			"%w: Keep %d with the smaller score; the payloads that stay would depend on the order of merges; "+
+				"use Stays: Highest",
 			ErrInvalidRule, r.Keep,
 		)
 	case r.Same == SamePush && r.Stays == Highest && r.Keep == 0:

@@ -38,7 +38,11 @@ func TestMergeRulesAreReadAsTheyAreWritten(t *testing.T) {
 			t.Errorf("%v was read as %v, %v", rule, got, err)
 		}
 	}
-	for _, text := range []string{"", "Union", "union()", "newest(3)", "latest", "latest()", "latest(0)", "latest(-1)", "latest(+1)", "latest(01)", "latest(1", "latest(1))", "latest(1001)", "every(2)", "every.last", "every.last(0)", "last(2)", "latest(99999999999999999999)"} {
+	for _, text := range []string{
+		"", "Union", "union()", "newest(3)", "latest", "latest()", "latest(0)", "latest(-1)", "latest(+1)",
+		"latest(01)", "latest(1", "latest(1))", "latest(1001)", "every(2)", "every.last", "every.last(0)", "last(2)",
+		"latest(99999999999999999999)",
+	} {
 		if got, err := core.ParseMergeRule(text); !errors.Is(err, core.ErrInvalidRule) {
 			t.Errorf("%q was read as %v, %v", text, got, err)
 		}
@@ -237,7 +241,8 @@ func TestAddByReportsWhatItAddedAndSuperseded(t *testing.T) {
 		{"latest: there, and rises", latest, payload("a", 9), false, 0},
 		{"latest: above the bound", latest, payload("c", 9), true, 1},
 		{"latest: below the bound", latest, payload("c", 0), false, 1},
-		{"latest: there, and rises, in a set with too many", core.MergeRule{Stays: core.Highest, Keep: 1}, payload("a", 9), false, 0},
+		{"latest: there, and rises, in a set with too many", core.MergeRule{Stays: core.Highest, Keep: 1},
+			payload("a", 9), false, 0},
 	}
 
 	for _, tt := range tests {
@@ -261,7 +266,8 @@ func TestMergeRuleValidate(t *testing.T) {
 		{core.MergeRule{Stays: core.Highest}, "newest", true},
 		{core.MergeRule{Stays: core.Highest, Keep: 1}, "latest(1)", true},
 		{core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}, "latest(1000)", true},
-		{core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads + 1}, "invalid(same 0, stays 1, keep 1001)", false},
+		{core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads + 1}, "invalid(same 0, stays 1, keep 1001)",
+			false},
 		{core.MergeRule{Stays: core.Highest, Keep: -1}, "invalid(same 0, stays 1, keep -1)", false},
 		{core.MergeRule{Keep: 1}, "invalid(same 0, stays 0, keep 1)", false},
 		{core.MergeRule{Stays: 2}, "invalid(same 0, stays 2, keep 0)", false},

@@ -25,7 +25,13 @@ func claimOf(payloads int, retryCount, recoveries int) *core.Claim {
 	for i := range payloads {
 		c.Payloads = append(c.Payloads, payload(string(rune('a'+i)), float64(i)))
 	}
-	c.State = core.State{PerformAt: claimedAt, RetryCount: retryCount, Recoveries: recoveries, FirstPush: claimedAt, Error: "before"}
+	c.State = core.State{
+		PerformAt:  claimedAt,
+		RetryCount: retryCount,
+		Recoveries: recoveries,
+		FirstPush:  claimedAt,
+		Error:      "before",
+	}
 	return c
 }
 
@@ -210,7 +216,13 @@ func names(payloads []core.Payload) string {
 
 // as is the state in which a job returns; it keeps its FirstPush.
 func as(performAt core.Instant, retryCount, recoveries int, text string) core.State {
-	return core.State{PerformAt: performAt, RetryCount: retryCount, Recoveries: recoveries, FirstPush: claimedAt, Error: text}
+	return core.State{
+		PerformAt:  performAt,
+		RetryCount: retryCount,
+		Recoveries: recoveries,
+		FirstPush:  claimedAt,
+		Error:      text,
+	}
 }
 
 func TestSettlement(t *testing.T) {
@@ -229,46 +241,61 @@ func TestSettlement(t *testing.T) {
 		{"done", -1, core.Outcome{Kind: core.Done}, end{processed: true}},
 		{"done but for a buried payload", -1, core.Outcome{Kind: core.Done, Payloads: marks(bury(1))},
 			end{dead: "b", buryError: "bad payload", processed: true, failed: true}},
-		{"done, a payload by itself as well", -1, core.Outcome{Kind: core.Done, Payloads: marks(done(1))}, end{processed: true}},
+		{"done, a payload by itself as well", -1, core.Outcome{Kind: core.Done, Payloads: marks(done(1))},
+			end{processed: true}},
 
 		{"the first failure", -1, core.Outcome{Kind: core.Failed, Error: "boom"},
 			end{back: "abc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
-		{"a failure with its own delay", -1, core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Second},
+		{"a failure with its own delay", -1,
+			core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Second},
 			end{back: "abc", state: as(now+1_000_000, 0, 0, "boom"), failed: true}},
 		{"a failure with its own delay of nothing", -1, core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true},
 			end{back: "abc", state: as(now, 0, 0, "boom"), failed: true}},
-		{"a delay that is not the failure's own is ignored", -1, core.Outcome{Kind: core.Failed, Error: "boom", Delay: time.Second},
+		{"a delay that is not the failure's own is ignored", -1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Delay: time.Second},
 			end{back: "abc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
-		{"a failure of what is not marked", -1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), bury(2))},
+		{"a failure of what is not marked", -1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), bury(2))},
 			end{back: "b", dead: "c", state: as(now+backoff0, 0, 0, "boom"), buryError: "bad payload", failed: true}},
-		{"a failure behind what is done is the first", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0))},
+		{"a failure behind what is done is the first", 1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0))},
 			end{back: "bc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
-		{"a failure behind what is buried is the first", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(0))},
+		{"a failure behind what is buried is the first", 1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(0))},
 			end{back: "bc", dead: "a", state: as(now+backoff0, 0, 0, "boom"), buryError: "bad payload", failed: true}},
-		{"a failure where all are marked", -1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), bury(2))},
+		{"a failure where all are marked", -1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), bury(2))},
 			end{dead: "c", buryError: "bad payload", failed: true}},
 
 		{"the last failure buries the first", 1, core.Outcome{Kind: core.Failed, Error: "boom"},
 			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
-		{"its own delay does not save it", 1, core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour},
+		{"its own delay does not save it", 1,
+			core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour},
 			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
-		{"a done payload further on changes nothing for the first", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(1))},
+		{"a done payload further on changes nothing for the first", 1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(1))},
 			end{back: "c", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
-		{"the last failure beside a buried payload", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(1))},
+		{"the last failure beside a buried payload", 1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(1))},
 			end{back: "c", dead: "ab", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
-		{"the last failure where all are done", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), done(2))},
+		{"the last failure where all are done", 1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), done(2))},
 			end{failed: true}},
-		{"the last failure where all are marked", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), bury(1), bury(2))},
+		{"the last failure where all are marked", 1,
+			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), bury(1), bury(2))},
 			end{dead: "bc", buryError: "bad payload", failed: true}},
 
-		{"buried", -1, core.Outcome{Kind: core.Buried, Error: "hopeless"}, end{dead: "abc", buryError: "hopeless", failed: true}},
-		{"buried but for what is done", -1, core.Outcome{Kind: core.Buried, Error: "hopeless", Payloads: marks(done(1))},
+		{"buried", -1, core.Outcome{Kind: core.Buried, Error: "hopeless"},
+			end{dead: "abc", buryError: "hopeless", failed: true}},
+		{"buried but for what is done", -1,
+			core.Outcome{Kind: core.Buried, Error: "hopeless", Payloads: marks(done(1))},
 			end{dead: "ac", buryError: "hopeless", failed: true}},
 		{"buried where each payload has a reason of its own", -1,
 			core.Outcome{Kind: core.Buried, Error: "hopeless", Payloads: marks(done(0), bury(1), bury(2))},
 			end{dead: "bc", buryError: "bad payload", failed: true}},
 
-		{"snoozed", 1, core.Outcome{Kind: core.Snoozed, Delay: time.Minute}, end{back: "abc", state: as(now+60_000_000, 1, 0, "before")}},
+		{"snoozed", 1, core.Outcome{Kind: core.Snoozed, Delay: time.Minute},
+			end{back: "abc", state: as(now+60_000_000, 1, 0, "before")}},
 		{"snoozed but for what is done", -1, core.Outcome{Kind: core.Snoozed, Payloads: marks(done(2))},
 			end{back: "ab", state: as(now, -1, 0, "before")}},
 		{"snoozed behind a retried payload that is done", 1, core.Outcome{Kind: core.Snoozed, Payloads: marks(done(0))},
@@ -348,7 +375,8 @@ func TestLastChanceIsOneRecoveryFromTheMorgue(t *testing.T) {
 		recoveries, most int
 		want             bool
 	}{
-		{0, 0, false}, {0, 3, false}, {1, 0, true}, {1, 1, true}, {1, 2, false}, {2, 3, false}, {3, 3, true}, {4, 3, true},
+		{0, 0, false}, {0, 3, false}, {1, 0, true}, {1, 1, true}, {1, 2, false}, {2, 3, false}, {3, 3, true},
+		{4, 3, true},
 	}
 	for _, tt := range tests {
 		if got := (core.RetryPolicy{MaxRecoveries: tt.most}).LastChance(claimOf(1, -1, tt.recoveries)); got != tt.want {
@@ -365,9 +393,12 @@ func TestRecover(t *testing.T) {
 		want  end
 	}{
 		{"a lost owner", claimOf(3, -1, 0), end{back: "abc", state: as(claimedAt, -1, 1, "before")}},
-		{"the third in a row, with retries", begun(claimOf(3, 1, 2)), end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
-		{"the third while it waited to start", claimOf(3, 1, 2), end{back: "abc", state: as(claimedAt, 1, 2, "before")}},
-		{"the fourth while it waited to start", claimOf(3, 1, 3), end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
+		{"the third in a row, with retries", begun(claimOf(3, 1, 2)),
+			end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
+		{"the third while it waited to start", claimOf(3, 1, 2),
+			end{back: "abc", state: as(claimedAt, 1, 2, "before")}},
+		{"the fourth while it waited to start", claimOf(3, 1, 3),
+			end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
 		{"the fourth", begun(claimOf(3, 1, 3)), end{back: "bc", dead: "a", state: as(now, -1, 0, "before"),
 			buryError: "its server was lost 4 times while it ran: the job may be crashing its process", failed: true}},
 	}
@@ -386,7 +417,8 @@ func TestRecover(t *testing.T) {
 }
 
 func TestOutcomeKindsHaveNames(t *testing.T) {
-	want := []string{"undecided", "done", "failed", "buried", "snoozed", "untouched", "dropped", "awaiting", "undecided"}
+	want := []string{"undecided", "done", "failed", "buried", "snoozed", "untouched", "dropped", "awaiting",
+		"undecided"}
 	for kind, name := range want {
 		if got := core.OutcomeKind(kind).String(); got != name {
 			t.Errorf("kind %d is %q, want %q", kind, got, name)

@@ -143,7 +143,8 @@ func TestSmallerScoreStaysWithItsMeta(t *testing.T) {
 	}{
 		{"a larger score changes nothing", 3, there},
 		{"on a tie the copy that was there stays", 2, there},
-		{"a smaller score replaces it, Meta and all", 1, core.Payload{Data: []byte("v"), Score: 1, Meta: []byte("coming")}},
+		{"a smaller score replaces it, Meta and all", 1,
+			core.Payload{Data: []byte("v"), Score: 1, Meta: []byte("coming")}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -156,7 +157,8 @@ func TestSmallerScoreStaysWithItsMeta(t *testing.T) {
 
 func TestPayloadsAreOrderedByScoreThenBytes(t *testing.T) {
 	ordered := []core.Payload{
-		payload("z", -1), payload("", 0), payload("A", 0), payload("a", 0), payload("a\x00", 0), payload("é", 0), payload("\xff", 0), payload("", 0.5),
+		payload("z", -1), payload("", 0), payload("A", 0), payload("a", 0), payload("a\x00", 0), payload("é", 0),
+		payload("\xff", 0), payload("", 0.5),
 	}
 	for i, p := range ordered {
 		for j, q := range ordered {

@@ -133,7 +133,8 @@ func TestFiringsPartitionTicks(t *testing.T) {
 			fired += int64(len(f.Entries))
 			s = f.After
 			if s.Revision <= revision || len(f.Entries) > core.MaxFiringEntries || len(s.Recent) > core.MaxRecentTicks {
-				t.Fatalf("revision %d after %d, %d entries, %d recent ticks", s.Revision, revision, len(f.Entries), len(s.Recent))
+				t.Fatalf("revision %d after %d, %d entries, %d recent ticks",
+					s.Revision, revision, len(f.Entries), len(s.Recent))
 			}
 		}
 		if s.Fired != fired || (s.Fired+s.Missed+1)*int64(minute) != int64(s.Next) {
@@ -206,7 +207,8 @@ func TestAnotherSpecKeepsTheTickThatHasCome(t *testing.T) {
 	if changed.Next != now {
 		t.Errorf("the tick that has come was replaced by %d", changed.Next)
 	}
-	if f, _ := changed.Fire(parsed(t, &changed), now); len(f.Entries) != 1 || f.After.Next != 60*minute || f.After.Earlier != nil {
+	if f, _ := changed.Fire(parsed(t, &changed), now); len(f.Entries) != 1 || f.After.Next != 60*minute ||
+		f.After.Earlier != nil {
 		t.Errorf("%d entries, next %d, earlier %v", len(f.Entries), f.After.Next, f.After.Earlier)
 	}
 	same := s.Recurrence
@@ -247,7 +249,8 @@ func TestAnotherSpecKeepsAllTicksThatHaveCome(t *testing.T) {
 		s, fired = f.After, append(fired, ticksOf(f.Entries)...)
 	}
 	if diff := cmp.Diff(want, fired); diff != "" || s.Missed != 0 || s.Next != 205*minute || s.Earlier != nil {
-		t.Errorf("%d missed, next %d, earlier %v; fired ticks (-want +got):\n%s", s.Missed, s.Next/minute, s.Earlier, diff)
+		t.Errorf("%d missed, next %d, earlier %v; fired ticks (-want +got):\n%s",
+			s.Missed, s.Next/minute, s.Earlier, diff)
 	}
 }
 
@@ -255,7 +258,10 @@ func TestAnotherSpecKeepsAllTicksThatHaveCome(t *testing.T) {
 func TestAnUnreadableSpecHasNoTicks(t *testing.T) {
 	s := everyMinute(10 * minute)
 	s.Spec, s.SpecSince = "every 7m0s 0", 65*minute
-	s.Earlier = []core.EarlierSpec{{Spec: "every 10m0s 0", Until: 25 * minute}, {Spec: "unreadable", Until: 65 * minute}}
+	s.Earlier = []core.EarlierSpec{
+		{Spec: "every 10m0s 0", Until: 25 * minute},
+		{Spec: "unreadable", Until: 65 * minute},
+	}
 	s.Catchup.Most = core.MaxCatchup
 	f, _ := s.Fire(parsed(t, &s), 80*minute)
 	want := []core.Instant{10 * minute, 20 * minute, 70 * minute, 77 * minute}
@@ -452,12 +458,14 @@ func TestInvalidSchedules(t *testing.T) {
 		{"spec", func(s *core.Schedule) { s.Spec = "sometimes" }, every, "neither a cron expression"},
 		{"name", func(s *core.Schedule) { s.Name = "a b" }, every, "letters, digits"},
 		{"no name", func(s *core.Schedule) { s.Name = "" }, every, "give one"},
-		{"payload", func(s *core.Schedule) { s.Data = make([]byte, core.MaxScheduleDataBytes+1) }, every, "65537 bytes"},
+		{"payload", func(s *core.Schedule) { s.Data = make([]byte, core.MaxScheduleDataBytes+1) }, every,
+			"65537 bytes"},
 		{"jitter", func(s *core.Schedule) { s.Jitter = 25 * time.Hour }, every, "give 0 to 24h"},
 		{"most", func(s *core.Schedule) { s.Catchup.Most = 1001 }, every, "give 1 to 1000"},
 		{"within", func(s *core.Schedule) { s.Catchup.Within = -1 }, every, "give an age"},
 		{"most by union", func(s *core.Schedule) { s.Catchup.Most = 2 }, core.MergeRule{}, "merges by every"},
-		{"most of one score", func(s *core.Schedule) { s.Catchup.Most, s.FixedScore = 2, true }, every, "leave the score"},
+		{"most of one score", func(s *core.Schedule) { s.Catchup.Most, s.FixedScore = 2, true }, every,
+			"leave the score"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := everyMinute(0)

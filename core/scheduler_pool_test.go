@@ -238,7 +238,10 @@ func TestWeightedNeverOverflows(t *testing.T) {
 
 func TestEachSchedulerOfAFuncHasStateOfItsOwn(t *testing.T) {
 	for name, build := range map[string]core.SchedulerFunc{
-		"Seq": core.Seq, "Lag": core.Lag, "Strict": core.StrictBy("A"), "Weighted": core.WeightedBy(map[string]int{"A": 2}),
+		"Seq":      core.Seq,
+		"Lag":      core.Lag,
+		"Strict":   core.StrictBy("A"),
+		"Weighted": core.WeightedBy(map[string]int{"A": 2}),
 	} {
 		config := core.SchedulerConfig{Shards: queueEach(3), PollInterval: time.Second}
 		heads := []core.Head{{OK: true}, {OK: true}, {OK: true}}

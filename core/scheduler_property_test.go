@@ -65,7 +65,11 @@ func multipleOf(shards []core.Shard, weights map[string]int) int64 {
 }
 
 func weighing(shards []core.Shard, whole int64, weights map[string]int) rule {
-	w := &weightRule{lasts: make([]int64, len(shards)), begins: make([]int64, len(shards)), chosen: make([]int, len(shards))}
+	w := &weightRule{
+		lasts:  make([]int64, len(shards)),
+		begins: make([]int64, len(shards)),
+		chosen: make([]int, len(shards)),
+	}
 	for i, s := range shards {
 		w.lasts[i] = whole / int64(max(1, weights[s.Queue]))
 	}

@@ -24,7 +24,10 @@ func transcript(t *testing.T, newScheduler core.SchedulerFunc, steps string) {
 			t.Fatalf("step %d: %q", n, line)
 		}
 		if lane == nil {
-			lane = newScheduler(core.SchedulerConfig{Shards: queueEach(len(strings.Fields(heads))), PollInterval: pollInterval})
+			lane = newScheduler(core.SchedulerConfig{
+				Shards:       queueEach(len(strings.Fields(heads))),
+				PollInterval: pollInterval,
+			})
 		}
 		choice := lane.Next(10_000_000, parseHeads(t, heads))
 		if got := choiceText(choice); got != strings.TrimSuffix(want, "!") {
@@ -255,7 +258,8 @@ func TestHeadLag(t *testing.T) {
 func TestEarlierHead(t *testing.T) {
 	none, soon, late := core.Head{}, core.Head{Due: 1, OK: true}, core.Head{Due: 2, OK: true}
 	for _, c := range []struct{ a, b, want core.Head }{
-		{none, none, none}, {none, late, late}, {late, none, late}, {soon, late, soon}, {late, soon, soon}, {core.Head{Due: 0}, soon, soon},
+		{none, none, none}, {none, late, late}, {late, none, late}, {soon, late, soon}, {late, soon, soon},
+		{core.Head{Due: 0}, soon, soon},
 	} {
 		if got := c.a.Earlier(c.b); got != c.want {
 			t.Errorf("%+v.Earlier(%+v) = %+v, want %+v", c.a, c.b, got, c.want)

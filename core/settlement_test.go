@@ -76,7 +76,9 @@ func FuzzSettlementApply(f *testing.F) { f.Fuzz(rapid.MakeFuzz(applyConservesPay
 // drawOutcome returns an outcome of a random kind that marks some payloads, as a handler does.
 func drawOutcome(t *rapid.T, payloads int) core.Outcome {
 	o := core.Outcome{
-		Kind:     rapid.SampledFrom([]core.OutcomeKind{core.Undecided, core.Done, core.Failed, core.Buried, core.Snoozed, core.Untouched, core.Dropped}).Draw(t, "kind"),
+		Kind: rapid.SampledFrom([]core.OutcomeKind{
+			core.Undecided, core.Done, core.Failed, core.Buried, core.Snoozed, core.Untouched, core.Dropped,
+		}).Draw(t, "kind"),
 		Delay:    time.Duration(rapid.Int64().Draw(t, "delay")),
 		OwnDelay: rapid.Bool().Draw(t, "own delay"),
 	}
@@ -130,7 +132,8 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 		if got := names(dead.Payloads); got != sorted(wantDead) {
 			t.Fatalf("buried %q, want %q", got, sorted(wantDead))
 		}
-		if at, ok := policy.Exhausts(claim, &outcome); ok != (exhausted != "") || ok && string(claim.Payloads[at].Data) != exhausted {
+		if at, ok := policy.Exhausts(claim, &outcome); ok != (exhausted != "") ||
+			ok && string(claim.Payloads[at].Data) != exhausted {
 			t.Fatalf("Exhausts returned %d, %v; want the position of %q", at, ok, exhausted)
 		}
 	})

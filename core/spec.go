@@ -42,7 +42,8 @@ func CronSpec(expression, zone string) (string, error) {
 		return "", err
 	}
 	if zone == "" || zone == "Local" || strings.ContainsFunc(zone, func(r rune) bool { return r <= ' ' }) {
-		return "", fmt.Errorf("%w: the time zone %q, which is no location; give the name of one, such as Europe/Berlin or UTC",
+		return "", fmt.Errorf("%w: the time zone %q, which is no location; give the name of one, "+
+			"such as Europe/Berlin or UTC",
 			ErrInvalidSchedule, zone)
 	}
 	return "cron " + c.String() + " " + zone, nil

@@ -184,7 +184,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 	}
 
 	for _, text := range []string{
-		"", "cron", "cron * * * * *", "cron * * * * * UTC more", "cron 60 * * * * UTC", "every", "every 1h", "every 1 0", "every 1h x",
+		"", "cron", "cron * * * * *", "cron * * * * * UTC more", "cron 60 * * * * UTC", "every", "every 1h",
+		"every 1 0", "every 1h x",
 		"every 1ms 0", "every 1h -1", "daily 0 0", "often 1h 0", "moon * * * * * UTC",
 	} {
 		if _, err := core.ParseSpec(text, time.UTC); !errors.Is(err, core.ErrInvalidSchedule) {
@@ -345,7 +346,8 @@ func TestTicksAreThoseOfAWalkMinuteByMinute(t *testing.T) {
 	const specs = 6
 	years := tier.Count(2, 40)
 	for _, name := range []string{
-		"Europe/Berlin", "America/New_York", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca", "UTC",
+		"Europe/Berlin", "America/New_York", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca",
+		"UTC",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -372,7 +374,8 @@ func TestTicksAreThoseOfAWalkMinuteByMinute(t *testing.T) {
 				o.ticks(at, all, func(i int) { ticked[i] = true })
 				for i := range all {
 					if expected := next[i] == now; expected != ticked[i] {
-						t.Fatalf("%q in %s: at %v a tick is %t, and Next says %t (%v)", all[i].text, name, at.In(zone), ticked[i], expected,
+						t.Fatalf("%q in %s: at %v a tick is %t, and Next says %t (%v)",
+							all[i].text, name, at.In(zone), ticked[i], expected,
 							next[i].Time().In(zone))
 					}
 					if ticked[i] {
@@ -422,7 +425,8 @@ func TestNextPassesTheEndOfLeapYears(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tick, ok := rare.Next(core.InstantOf(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))); !ok || tick.Time().Year() != 2032 {
+	if tick, ok := rare.Next(core.InstantOf(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))); !ok ||
+		tick.Time().Year() != 2032 {
 		t.Errorf("a Sunday that is 29 February: %v, %v", tick.Time(), ok)
 	}
 }

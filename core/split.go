@@ -184,7 +184,8 @@ func (s Split) Check(shards []Shard) error {
 	var errs []error
 	if len(pinned) > 0 && len(s.Shared) > 0 {
 		errs = append(errs, fmt.Errorf(
-			"%w: %d shards are pinned to lanes and %d are shared by them; put all shards of a server in Lanes, or all in Shared",
+			"%w: %d shards are pinned to lanes and %d are shared by them; put all shards of a server in Lanes, "+
+				"or all in Shared",
 			ErrSplit, len(pinned), len(s.Shared),
 		))
 	}

@@ -148,7 +148,10 @@ func TestSplittersRefuseImpossibleSettings(t *testing.T) {
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := tt.splitter.Split(core.SplitRequest{Shards: core.Shards("orders", 3), Lanes: tt.lanes}); !errors.Is(err, core.ErrSplit) {
+			if _, err := tt.splitter.Split(core.SplitRequest{
+				Shards: core.Shards("orders", 3),
+				Lanes:  tt.lanes,
+			}); !errors.Is(err, core.ErrSplit) {
 				t.Errorf("got %v, want ErrSplit", err)
 			}
 		})
@@ -183,11 +186,14 @@ func TestSplitCheckKnowsSharedShards(t *testing.T) {
 		want  string
 	}{
 		{"lost", core.Split{Shared: shards[:2]}, "bad split: shard orders/2 is assigned to no server"},
-		{"shared twice", core.Split{Shared: slices.Concat(shards, shards[1:2])}, "bad split: shard orders/1 is assigned 2 times"},
-		{"shared and elsewhere", core.Split{Shared: shards, Elsewhere: shards[:1]}, "bad split: shard orders/0 is assigned 2 times"},
+		{"shared twice", core.Split{Shared: slices.Concat(shards, shards[1:2])},
+			"bad split: shard orders/1 is assigned 2 times"},
+		{"shared and elsewhere", core.Split{Shared: shards, Elsewhere: shards[:1]},
+			"bad split: shard orders/0 is assigned 2 times"},
 		{"stray", core.Split{Shared: core.Shards("orders", 4)}, "bad split: shard orders/3 does not exist"},
 		{"some pinned, some shared", core.Split{Lanes: [][]core.Shard{shards[:1]}, Shared: shards[1:]},
-			"bad split: 1 shards are pinned to lanes and 2 are shared by them; put all shards of a server in Lanes, or all in Shared"},
+			"bad split: 1 shards are pinned to lanes and 2 are shared by them; put all shards of a server in Lanes, " +
+				"or all in Shared"},
 		{"lanes without shards", core.Split{Lanes: [][]core.Shard{nil, {}}, Shared: shards}, ""},
 		{"shared and elsewhere in part", core.Split{Shared: shards[:1], Elsewhere: shards[1:]}, ""},
 	} {
@@ -211,7 +217,8 @@ func TestSplitCheckKnowsSharedShards(t *testing.T) {
 func TestLiveNodesSpreadTheShards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := map[string]int{"orders": 7, "mails": 24, "invoices": 5}
-		queues := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"orders", "mails", "invoices"}), 1, 3, rapid.ID[string])
+		queues := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"orders", "mails", "invoices"}), 1, 3,
+			rapid.ID[string])
 
 		var nodes []core.SplitNode
 		members := map[string][]core.Member{}
@@ -234,7 +241,12 @@ func TestLiveNodesSpreadTheShards(t *testing.T) {
 				mine = append(mine, core.Shards(q, counts[q])...)
 			}
 
-			split, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: mine, Lanes: n.Lanes, Self: n.ID, Nodes: nodes})
+			split, err := core.SpreadSplitter{}.Split(core.SplitRequest{
+				Shards: mine,
+				Lanes:  n.Lanes,
+				Self:   n.ID,
+				Nodes:  nodes,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +276,12 @@ func TestANodeCountsItselfWhateverTheListSays(t *testing.T) {
 	shards := slices.Concat(core.Shards("orders", 4), core.Shards("mails", 3))
 	other := core.SplitNode{ID: "other", Lanes: 2, Queues: []string{"orders", "mails"}}
 	self := core.SplitNode{ID: "self", Lanes: 3, Queues: []string{"mails", "orders"}}
-	want, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: shards, Lanes: 3, Self: "self", Nodes: []core.SplitNode{other, self}})
+	want, err := core.SpreadSplitter{}.Split(core.SplitRequest{
+		Shards: shards,
+		Lanes:  3,
+		Self:   "self",
+		Nodes:  []core.SplitNode{other, self},
+	})
 	if err != nil || len(want.Shared) == 0 || len(want.Elsewhere) == 0 {
 		t.Fatalf("Split = %v, %v; want some here and some elsewhere", want, err)
 	}
@@ -275,7 +292,12 @@ func TestANodeCountsItselfWhateverTheListSays(t *testing.T) {
 		"with an earlier count": {other, {ID: "self", Lanes: 20, Queues: self.Queues}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: shards, Lanes: 3, Self: "self", Nodes: nodes})
+			got, err := core.SpreadSplitter{}.Split(core.SplitRequest{
+				Shards: shards,
+				Lanes:  3,
+				Self:   "self",
+				Nodes:  nodes,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

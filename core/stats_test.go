@@ -56,7 +56,9 @@ func TestStatsHaveMeanAndDeviation(t *testing.T) {
 		s.ObserveRun(d * time.Millisecond)
 	}
 	got := []time.Duration{s.MeanWait(), s.WaitDeviation(), s.MeanRun(), s.RunDeviation()}
-	if diff := cmp.Diff([]time.Duration{5 * time.Second, 2 * time.Second, 5 * time.Millisecond, 2 * time.Millisecond}, got); diff != "" {
+	if diff := cmp.Diff([]time.Duration{
+		5 * time.Second, 2 * time.Second, 5 * time.Millisecond, 2 * time.Millisecond,
+	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	same := core.Stats{}

@@ -72,11 +72,15 @@ func TestNewTagsSortsAndRefuses(t *testing.T) {
 			t.Errorf("%s: got %q and error %v", name, got, err)
 		}
 	}
-	equal(t, "at the limits", core.MaxTags, len(tags(t, strings.Split(strings.Repeat("é", 32)+" a b c d e f g g", " ")...).List()))
+	equal(t, "at the limits",
+		core.MaxTags, len(tags(t, strings.Split(strings.Repeat("é", 32)+" a b c d e f g g", " ")...).List()))
 }
 
 func TestTagsOfAnotherFormAreRefused(t *testing.T) {
-	for _, text := range []core.Tags{"b\x1fa", "a\x1fa", "\x1f", "a\x1f", "a\nb", core.Tags(strings.Join(strings.Fields("a b c d e f g h i"), "\x1f"))} {
+	for _, text := range []core.Tags{
+		"b\x1fa", "a\x1fa", "\x1f", "a\x1f", "a\nb",
+		core.Tags(strings.Join(strings.Fields("a b c d e f g h i"), "\x1f")),
+	} {
 		if err := text.Validate(); !errors.Is(err, core.ErrInvalidTag) {
 			t.Errorf("%q: got %v", text, err)
 		}
@@ -94,7 +98,8 @@ func TestTagsOfAnotherFormAreRefused(t *testing.T) {
 
 func TestTagsHas(t *testing.T) {
 	set := tags(t, "vip", "import-7")
-	equal(t, "has", []bool{true, true, false, false}, []bool{set.Has("vip"), set.Has("import-7"), set.Has("import"), set.Has("")})
+	equal(t, "has", []bool{true, true, false, false},
+		[]bool{set.Has("vip"), set.Has("import-7"), set.Has("import"), set.Has("")})
 	equal(t, "the empty set", false, core.Tags("").Has(""))
 }
 
@@ -105,9 +110,18 @@ func TestTagsStayWithTheirJob(t *testing.T) {
 		equal(t, name, both, merge(core.State{RetryCount: -1, Tags: a}, core.State{RetryCount: -1, Tags: b}).Tags)
 	}
 	equal(t, "revived", both, core.MergeRevive(core.State{RetryCount: -1, Tags: a}, b, 5).Tags)
-	equal(t, "revived onto a held job", both, core.MergeRevive(core.State{PerformAt: core.MaxInstant, Tags: a}, b, 5).Tags)
-	claimed := core.Job{ID: "id", Payloads: []core.Payload{payload("p", 1), payload("q", 2)}, State: core.State{Tags: both}}
-	s := core.Settlement{ID: "id", Rest: core.Requeue, Except: []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}}
+	equal(t, "revived onto a held job", both, core.MergeRevive(
+		core.State{PerformAt: core.MaxInstant, Tags: a}, b, 5).Tags)
+	claimed := core.Job{
+		ID:       "id",
+		Payloads: []core.Payload{payload("p", 1), payload("q", 2)},
+		State:    core.State{Tags: both},
+	}
+	s := core.Settlement{
+		ID:     "id",
+		Rest:   core.Requeue,
+		Except: []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}},
+	}
 	back, dead := s.Apply(claimed, 5)
 	equal(t, "put back and buried", []core.Tags{both, both}, []core.Tags{back.Tags, dead.Tags})
 	equal(t, "the rest of a claim", both, claimed.Rest().Tags)
@@ -116,5 +130,6 @@ func TestTagsStayWithTheirJob(t *testing.T) {
 	imported, changed, _ := core.MergeImported(there, coming, core.MergeRule{})
 	_, again, _ := core.MergeImported(imported, coming, core.MergeRule{})
 	equal(t, "dead letters", []core.Tags{both, both}, []core.Tags{buried.Tags, imported.Tags})
-	equal(t, "an import that adds tags has changed something, at first and when it is repeated", []bool{true, false}, []bool{changed, again})
+	equal(t, "an import that adds tags has changed something, at first and when it is repeated",
+		[]bool{true, false}, []bool{changed, again})
 }

@@ -43,7 +43,9 @@ func TestValidateID(t *testing.T) {
 }
 
 func FuzzValidateID(f *testing.F) {
-	for _, id := range []string{"", "order-42", "日本", "a\xff", "a\x00", "a\u0085", strings.Repeat("a", core.MaxIDBytes+1)} {
+	for _, id := range []string{
+		"", "order-42", "日本", "a\xff", "a\x00", "a\u0085", strings.Repeat("a", core.MaxIDBytes+1),
+	} {
 		f.Add(id)
 	}
 	f.Fuzz(func(t *testing.T, id string) {
@@ -86,7 +88,8 @@ func TestValidateQueue(t *testing.T) {
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := core.ValidateQueue(tt.queue, tt.shards); (err == nil) != tt.valid || !tt.valid && !errors.Is(err, core.ErrInvalidQueue) {
+			if err := core.ValidateQueue(tt.queue, tt.shards); (err == nil) != tt.valid ||
+				!tt.valid && !errors.Is(err, core.ErrInvalidQueue) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -108,7 +111,9 @@ func scored(score float64) *core.Entry {
 }
 
 func TestScoresAreFiniteAndMinusZeroIsZero(t *testing.T) {
-	for _, score := range []float64{0, math.Copysign(0, -1), -1, 1 << 53, math.MaxFloat64, math.SmallestNonzeroFloat64} {
+	for _, score := range []float64{
+		0, math.Copysign(0, -1), -1, 1 << 53, math.MaxFloat64, math.SmallestNonzeroFloat64,
+	} {
 		if err := scored(score).Validate(); err != nil {
 			t.Errorf("%v: %v", score, err)
 		}
@@ -165,7 +170,8 @@ func TestErrorText(t *testing.T) {
 		{"NUL, which some stores refuse", "a\x00b", "a\ufffdb"},
 		{"the longest", strings.Repeat("a", core.MaxErrorBytes), strings.Repeat("a", core.MaxErrorBytes)},
 		{"longer", strings.Repeat("a", core.MaxErrorBytes+1), strings.Repeat("a", core.MaxErrorBytes)},
-		{"cut between characters", "a" + strings.Repeat("é", core.MaxErrorBytes/2), "a" + strings.Repeat("é", core.MaxErrorBytes/2-1)},
+		{"cut between characters", "a" + strings.Repeat("é", core.MaxErrorBytes/2),
+			"a" + strings.Repeat("é", core.MaxErrorBytes/2-1)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,7 +188,8 @@ func TestCutText(t *testing.T) {
 		most int
 		want string
 	}{
-		{"abc", 0, "abc"}, {"abc", -1, ""}, {"", 2, ""}, {"abc", 2, "ab"}, {"abc", 3, "abc"}, {"aéb", 2, "a"}, {"日", 1, ""},
+		{"abc", 0, "abc"}, {"abc", -1, ""}, {"", 2, ""}, {"abc", 2, "ab"}, {"abc", 3, "abc"}, {"aéb", 2, "a"},
+		{"日", 1, ""},
 		{"\x80\x80\x80", 2, ""}, // no character begins in it
 	} {
 		if got := core.CutText(tt.text, tt.most); got != tt.want {
@@ -192,7 +199,9 @@ func TestCutText(t *testing.T) {
 }
 
 func FuzzErrorText(f *testing.F) {
-	for _, text := range []string{"", "boom", "a\x00\xff", strings.Repeat("日", core.MaxErrorBytes), strings.Repeat("\x00", core.MaxErrorBytes)} {
+	for _, text := range []string{
+		"", "boom", "a\x00\xff", strings.Repeat("日", core.MaxErrorBytes), strings.Repeat("\x00", core.MaxErrorBytes),
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -16,7 +16,10 @@ func TestWeightedIsRoundRobinWithEqualWeights(t *testing.T) {
 	cases := map[string]map[string]int{
 		"no weights":    nil,
 		"equal weights": {"A": 3, "B": 3, "C": 3, "D": 3, "E": 3, "F": 3, "G": 3, "H": 3, "I": 3, "J": 3},
-		"large weights": {"A": 1 << 50, "B": 1 << 50, "C": 1 << 50, "D": 1 << 50, "E": 1 << 50, "F": 1 << 50, "G": 1 << 50, "H": 1 << 50, "I": 1 << 50, "J": 1 << 50},
+		"large weights": {
+			"A": 1 << 50, "B": 1 << 50, "C": 1 << 50, "D": 1 << 50, "E": 1 << 50,
+			"F": 1 << 50, "G": 1 << 50, "H": 1 << 50, "I": 1 << 50, "J": 1 << 50,
+		},
 	}
 	for name, weights := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +65,8 @@ func roundRobinFault(weights map[string]int, r *rand.Rand) string {
 				continue
 			}
 			if passed[i][chosen] {
-				return fmt.Sprintf("turn %d: shard %d has work, and %d runs for the second time before it", turn, i, chosen)
+				return fmt.Sprintf("turn %d: shard %d has work, and %d runs for the second time before it",
+					turn, i, chosen)
 			}
 			passed[i][chosen] = true
 		}

@@ -138,7 +138,8 @@ func (c *ScheduleChange) validate() error {
 			return err
 		}
 		if s.ScheduleKey != c.ScheduleKey || s.Revision <= c.Revision {
-			return fmt.Errorf("%w: it becomes schedule %q of id %q with revision %d, after %d; keep its key and raise its revision",
+			return fmt.Errorf("%w: it becomes schedule %q of id %q with revision %d, after %d; "+
+				"keep its key and raise its revision",
 				ErrInvalidRequest, s.Name, s.ID, s.Revision, c.Revision)
 		}
 	}

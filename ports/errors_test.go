@@ -96,7 +96,8 @@ func TestConstantsHaveNames(t *testing.T) {
 	got := fmt.Sprint(ports.ByTime, ports.ByID, ports.RetryingByTime, ports.RetryingByID, ports.RetryingByCount,
 		ports.SortBy(9),
 		ports.LeaseAcquired, ports.LeaseReleased, ports.LeaseDropped, ports.LeaseChange(9))
-	if want := "ByTime ByID RetryingByTime RetryingByID RetryingByCount SortBy(9) acquired released dropped LeaseChange(9)"; got != want {
+	if want := "ByTime ByID RetryingByTime RetryingByID RetryingByCount SortBy(9) acquired released dropped " +
+		"LeaseChange(9)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -220,10 +220,12 @@ func (s *JobStep) Validate() error {
 		case ids[id]:
 			return fmt.Errorf("%w: id %q occurs twice; name all its payloads at once", ErrInvalidRequest, id)
 		case s.Payloads != nil && bound.Take(s.Payloads[i]) < len(s.Payloads[i]):
-			return fmt.Errorf("%w: the payloads of id %q exceed the %d payloads or %d bytes of a step; name the rest in another call",
+			return fmt.Errorf("%w: the payloads of id %q exceed the %d payloads or %d bytes of a step; "+
+				"name the rest in another call",
 				ErrInvalidRequest, id, core.MaxTurnPayloads, core.MaxStepBytes)
 		case s.First != nil && bound.Take([]core.Payload{{Data: s.First[i]}}) == 0:
-			return fmt.Errorf("%w: the first payloads exceed the %d bytes of a step at id %q; name the rest in another call",
+			return fmt.Errorf("%w: the first payloads exceed the %d bytes of a step at id %q; "+
+				"name the rest in another call",
 				ErrInvalidRequest, core.MaxStepBytes, id)
 		case s.Payloads != nil:
 			if err := validateNamed(id, s.Payloads[i]); err != nil {

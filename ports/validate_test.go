@@ -21,7 +21,9 @@ func TestValidate(t *testing.T) {
 		settle   = make([]core.Settlement, core.MaxTurnJobs+1)
 	)
 	schedule := core.Schedule{
-		ScheduleKey: core.ScheduleKey{ID: "a", Name: "nightly"}, Recurrence: core.Recurrence{Spec: "every 1m0s 0"}, Revision: 1,
+		ScheduleKey: core.ScheduleKey{ID: "a", Name: "nightly"},
+		Recurrence:  core.Recurrence{Spec: "every 1m0s 0"},
+		Revision:    1,
 	}
 	change := ports.ScheduleChange{ScheduleKey: schedule.ScheduleKey, Schedule: &schedule, Entries: entries[:1]}
 	nameless := ports.ScheduleChange{ScheduleKey: core.ScheduleKey{ID: "a"}, Revision: 1}
@@ -139,11 +141,17 @@ func TestValidate(t *testing.T) {
 		{"edit in no shard", &ports.EditRequest{Shard: noShard, ID: "a"}, ports.ErrInvalidRequest},
 
 		{"change a schedule", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{change}}, nil},
-		{"remove a schedule of no name", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{nameless}}, core.ErrInvalidSchedule},
-		{"remove a busy schedule", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{busy}}, ports.ErrInvalidRequest},
-		{"fire a large meta", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{large}}, core.ErrInvalidPayload},
+		{"remove a schedule of no name", &ports.ChangeSchedulesRequest{
+			Shards:  1,
+			Changes: []ports.ScheduleChange{nameless},
+		}, core.ErrInvalidSchedule},
+		{"remove a busy schedule", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{busy}},
+			ports.ErrInvalidRequest},
+		{"fire a large meta", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{large}},
+			core.ErrInvalidPayload},
 		{"list names of schedules", &ports.ScheduleNamesRequest{Shards: []int{0}}, nil},
-		{"list names of schedules of no shard", &ports.ScheduleNamesRequest{Shards: []int{-1}}, ports.ErrInvalidRequest},
+		{"list names of schedules of no shard", &ports.ScheduleNamesRequest{Shards: []int{-1}},
+			ports.ErrInvalidRequest},
 	}
 
 	for _, tt := range tests {
@@ -203,7 +211,12 @@ func TestLimitsOfTicks(t *testing.T) {
 func TestSchedulesMatchByIDAndName(t *testing.T) {
 	key := core.ScheduleKey{ID: "a", Name: "nightly"}
 	for r, want := range map[core.ScheduleKey]bool{
-		{}: true, {ID: "a"}: true, {Name: "nightly"}: true, key: true, {ID: "b"}: false, {ID: "a", Name: "weekly"}: false,
+		{}:                        true,
+		{ID: "a"}:                 true,
+		{Name: "nightly"}:         true,
+		key:                       true,
+		{ID: "b"}:                 false,
+		{ID: "a", Name: "weekly"}: false,
 	} {
 		if got := (&ports.SchedulesRequest{ID: r.ID, Name: r.Name}).Matches(key); got != want {
 			t.Errorf("%+v matches: %v", r, got)

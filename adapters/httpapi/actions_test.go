@@ -35,7 +35,8 @@ func TestActionsOnNamedEntriesDoWhatTheySay(t *testing.T) {
 		{"/morgue/purge", ids("e"), 1},
 	} {
 		reply := post[service.BulkReply](h, "/queues/orders"+step.path, step.body)
-		if reply.Handled != step.handled || reply.LookedAt != len(step.body.IDs) || reply.Total != len(step.body.IDs) || reply.Continue != "" {
+		if reply.Handled != step.handled || reply.LookedAt != len(step.body.IDs) || reply.Total != len(step.body.IDs) ||
+			reply.Continue != "" {
 			t.Errorf("%s: %+v", step.path, reply)
 		}
 	}
@@ -45,10 +46,12 @@ func TestActionsOnNamedEntriesDoWhatTheySay(t *testing.T) {
 	for range 2 {
 		h.turn(core.ShardOf("d", houseShards), 10)
 	}
-	if reply := post[service.BulkReply](h, "/queues/orders/claimed/cancel", service.CancelBody{IDs: []string{"d"}, Drop: true}); reply.Handled != 1 {
+	if reply := post[service.BulkReply](h, "/queues/orders/claimed/cancel",
+		service.CancelBody{IDs: []string{"d"}, Drop: true}); reply.Handled != 1 {
 		t.Errorf("cancel: %+v", reply)
 	}
-	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed"); len(page.Items) == 0 || !cancelled(page.Items, "d") {
+	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed"); len(page.Items) == 0 ||
+		!cancelled(page.Items, "d") {
 		t.Errorf("claimed: %+v", page)
 	}
 }
@@ -64,35 +67,43 @@ func cancelled(rows []service.ClaimedRow, id string) bool {
 
 func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	h := newHouse(t, Options{})
-	if reply := post[service.Done](h, "/queues/orders/pause", service.NoBody{}); !reply.Done || !get[service.QueueReply](h, "/queues/orders").Paused {
+	if reply := post[service.Done](h, "/queues/orders/pause", service.NoBody{}); !reply.Done ||
+		!get[service.QueueReply](h, "/queues/orders").Paused {
 		t.Error("not paused")
 	}
-	if reply := post[service.Done](h, "/queues/orders/resume", service.NoBody{}); !reply.Done || get[service.QueueReply](h, "/queues/orders").Paused {
+	if reply := post[service.Done](h, "/queues/orders/resume", service.NoBody{}); !reply.Done ||
+		get[service.QueueReply](h, "/queues/orders").Paused {
 		t.Error("not resumed")
 	}
 	post[service.Done](h, "/queues/orders/merge", service.MergeBody{Merge: "latest(2)"})
 	if got := get[service.List[service.QueueRow]](h, "/queues").Items[0].Merge; got != "latest(2)" {
 		t.Errorf("the merge rule is %s", got)
 	}
-	refused(t, "an unknown rule", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/merge", `{"merge":"last"}`)), 400, "bad-request")
-	refused(t, "a rule that counts each push", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/merge", `{"merge":"every"}`)), 409, "queue-mismatch")
+	refused(t, "an unknown rule",
+		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/merge", `{"merge":"last"}`)), 400, "bad-request")
+	refused(t, "a rule that counts each push",
+		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/merge", `{"merge":"every"}`)),
+		409, "queue-mismatch")
 	if reply := post[service.RecountReply](h, "/queues/orders/recount", service.NoBody{}); len(reply.Corrected) != 0 {
 		t.Errorf("%+v", reply)
 	}
 	h.push("a", time.Hour, "p")
-	refused(t, "forget", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/forget", "{}")), 409, "not-empty")
+	refused(t, "forget",
+		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/forget", "{}")), 409, "not-empty")
 	post[service.BulkReply](h, "/queues/orders/jobs/delete", service.BulkBody{IDs: []string{"a"}})
 	post[service.Done](h, "/queues/orders/forget", service.NoBody{})
 	if queues := get[service.List[service.QueueRow]](h, "/queues"); len(queues.Items) != 0 {
 		t.Errorf("%+v", queues)
 	}
-	refused(t, "drain", answerOf(h.api, request(http.MethodPost, base+"/nodes/drain", `{"node":"blue"}`)), 404, "unknown-node")
+	refused(t, "drain",
+		answerOf(h.api, request(http.MethodPost, base+"/nodes/drain", `{"node":"blue"}`)), 404, "unknown-node")
 	node := ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: "blue"}, TTL: time.Minute}
 	if _, err := h.store.Announce(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
 	post[service.Done](h, "/nodes/drain", service.NodeBody{Node: "blue"})
-	if nodes := get[service.List[service.NodeRow]](h, "/nodes"); len(nodes.Items) != 1 || nodes.Items[0].State != "draining" {
+	if nodes := get[service.List[service.NodeRow]](h, "/nodes"); len(nodes.Items) != 1 ||
+		nodes.Items[0].State != "draining" {
 		t.Errorf("%+v", nodes)
 	}
 	post[service.Done](h, "/nodes/resume", service.NodeBody{Node: "o"})
@@ -132,7 +143,10 @@ func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
 		if all := get[service.StatsReply](h, "/stats").Total; all.Length != 1700 || all.MorgueLength != 1301 {
 			t.Errorf("%+v", all)
 		}
-		refused(t, "another match", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{},"continue":"x"}`)), 400, "invalid-checkpoint")
+		refused(t, "another match",
+			answerOf(h.api,
+				request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{},"continue":"x"}`)),
+			400, "invalid-checkpoint")
 	})
 }
 
@@ -142,11 +156,18 @@ func TestADryRunChangesNothing(t *testing.T) {
 		h.failed("boom", numbered("f", 1500)...)
 		h.dead("boom", numbered("d", 30)...)
 		h.advance(time.Second)
-		reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{Match: &service.Match{Prefix: "d0000"}, DryRun: true})
-		if reply.Handled != 10 || len(reply.Dead) != 10 || !strings.HasPrefix(reply.Dead[0].ID, "d0000") || reply.Dead[0].Payloads != nil || reply.Continue != "" {
+		reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{
+			Match:  &service.Match{Prefix: "d0000"},
+			DryRun: true,
+		})
+		if reply.Handled != 10 || len(reply.Dead) != 10 || !strings.HasPrefix(reply.Dead[0].ID, "d0000") ||
+			reply.Dead[0].Payloads != nil || reply.Continue != "" {
 			t.Errorf("%+v", reply)
 		}
-		reply = post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{Match: &service.Match{Error: "boom"}, DryRun: true})
+		reply = post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{
+			Match:  &service.Match{Error: "boom"},
+			DryRun: true,
+		})
 		if reply.Handled < 1000 || reply.LookedAt >= reply.Total || reply.Total != 1500 || len(reply.Jobs) == 0 {
 			t.Errorf("%+v", reply)
 		}
@@ -160,12 +181,26 @@ func TestBodiesThatSayNothingOrTooMuchAreRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom", "a")
 	for body, want := range map[string]string{
-		`{}`: "bad-request", `{"ids":["a"],"match":{}}`: "bad-request", `{"ids":[]}`: "bad-request", `{"ids":["a"],"dry_run":true}`: "bad-request",
-		`{"ids":["a"],"continue":"x"}`: "bad-request", `{"ids":["a"],"before":"2026-01-02T15:04:05Z"}`: "bad-request", `{"match":{"eror":"x"}}`: "bad-request",
-		`{"match":{}}x`: "bad-request", `{"match":{}} {}`: "bad-request", `[]`: "bad-request", `x`: "bad-request", `{"ids":["\ud800"]}`: "bad-request",
-		"{\"ids\":[\"\xff\"]}": "bad-request", `{"ids":[""]}`: "invalid-id", `{"payloads":[{"id":"a","payloads":[{}]}]}`: "bad-request",
-		`{"payloads":[{"id":"a","payloads":[{"data":"p","data_base64":"cA=="}]}]}`: "bad-request", `{"payloads":[{"id":"a","payloads":[{"data_base64":"!"}]}]}`: "bad-request",
-		`{"payloads":[],"ids":["a"]}`: "bad-request", `{"payloads":[]}`: "bad-request", `{"ids":["` + strings.Repeat(`a","`, service.MaxNamed) + `a"]}`: "bad-request",
+		`{}`:                           "bad-request",
+		`{"ids":["a"],"match":{}}`:     "bad-request",
+		`{"ids":[]}`:                   "bad-request",
+		`{"ids":["a"],"dry_run":true}`: "bad-request",
+		`{"ids":["a"],"continue":"x"}`: "bad-request",
+		`{"ids":["a"],"before":"2026-01-02T15:04:05Z"}`: "bad-request",
+		`{"match":{"eror":"x"}}`:                        "bad-request",
+		`{"match":{}}x`:                                 "bad-request",
+		`{"match":{}} {}`:                               "bad-request",
+		`[]`:                                            "bad-request",
+		`x`:                                             "bad-request",
+		`{"ids":["\ud800"]}`:                            "bad-request",
+		"{\"ids\":[\"\xff\"]}":                          "bad-request",
+		`{"ids":[""]}`:                                  "invalid-id",
+		`{"payloads":[{"id":"a","payloads":[{}]}]}`:                                "bad-request",
+		`{"payloads":[{"id":"a","payloads":[{"data":"p","data_base64":"cA=="}]}]}`: "bad-request",
+		`{"payloads":[{"id":"a","payloads":[{"data_base64":"!"}]}]}`:               "bad-request",
+		`{"payloads":[],"ids":["a"]}`:                                              "bad-request",
+		`{"payloads":[]}`:                                                          "bad-request",
+		`{"ids":["` + strings.Repeat(`a","`, service.MaxNamed) + `a"]}`:            "bad-request",
 	} {
 		refused(t, body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", body)), 400, want)
 	}
@@ -174,14 +209,22 @@ func TestBodiesThatSayNothingOrTooMuchAreRefused(t *testing.T) {
 		r.Header.Set("Content-Type", kind)
 		refused(t, kind, answerOf(h.api, r), 415, "unsupported-media-type")
 	}
-	refused(t, "query", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge?dry_run=true", `{"match":{}}`)), 400, "bad-request")
-	for body, want := range map[string]int{`{"id":"a","edits":[]}`: 400, `{"id":"","edits":[{"old":{"data":"a"},"new":{"data":"b"}}]}`: 400} {
+	refused(t, "query",
+		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge?dry_run=true", `{"match":{}}`)),
+		400, "bad-request")
+	for body, want := range map[string]int{
+		`{"id":"a","edits":[]}`: 400,
+		`{"id":"","edits":[{"old":{"data":"a"},"new":{"data":"b"}}]}`: 400,
+	} {
 		if w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/edit", body)); w.Code != want {
 			t.Errorf("%s: %d", body, w.Code)
 		}
 	}
-	many := strings.Repeat(`{"id":"a","payloads":[{"data":"q"}]},`, service.MaxNamed) + `{"id":"a","payloads":[{"data":"q"}]}`
-	refused(t, "too many payloads", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"payloads":[`+many+`]}`)), 400, "bad-request")
+	many := strings.Repeat(`{"id":"a","payloads":[{"data":"q"}]},`, service.MaxNamed) +
+		`{"id":"a","payloads":[{"data":"q"}]}`
+	refused(t, "too many payloads",
+		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"payloads":[`+many+`]}`)),
+		400, "bad-request")
 	if h.letters() != 1 {
 		t.Error("something was purged")
 	}
@@ -192,8 +235,11 @@ func TestFirstPayloadsOfNoIDOrTooManyAreRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	first := `{"id":"a","payload":{"data":"p"}}`
 	for _, path := range []string{"bury-first", "delete-first"} {
-		for _, body := range []string{`{}`, `{"first":[]}`, `{"first":[` + strings.Repeat(first+",", service.MaxNamed) + first + `]}`} {
-			p := refused(t, path+" "+body[:min(len(body), 20)], answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/"+path, body)), 400, "bad-request")
+		for _, body := range []string{
+			`{}`, `{"first":[]}`, `{"first":[` + strings.Repeat(first+",", service.MaxNamed) + first + `]}`,
+		} {
+			p := refused(t, path+" "+body[:min(len(body), 20)],
+				answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/"+path, body)), 400, "bad-request")
 			if !strings.Contains(p.Detail, "name 1 to 1000") {
 				t.Errorf("%s: %s", path, p.Detail)
 			}
@@ -207,10 +253,16 @@ func TestAnActionIsLoggedWithItsActor(t *testing.T) {
 	var log bytes.Buffer
 	inspector := inspect.New(h.store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	var err error
-	if h.api, err = New(inspector, Options{Actor: func(r *http.Request) string { return r.Header.Get("X-User") }}); err != nil {
+	if h.api, err = New(inspector, Options{
+		Actor: func(r *http.Request) string { return r.Header.Get("X-User") },
+	}); err != nil {
 		t.Fatal(err)
 	}
-	for path, body := range map[string]string{"/jobs/delete": `{"ids":["a","b"]}`, "/pause": `{}`, "/morgue/revive": `{"match":{"error":"boom"}}`} {
+	for path, body := range map[string]string{
+		"/jobs/delete":   `{"ids":["a","b"]}`,
+		"/pause":         `{}`,
+		"/morgue/revive": `{"match":{"error":"boom"}}`,
+	} {
 		log.Reset()
 		r := request(http.MethodPost, base+"/queues/orders"+path, body)
 		r.Header.Set("X-User", "ada")
@@ -230,7 +282,9 @@ func TestAnActionIsLoggedWithItsActor(t *testing.T) {
 func TestBulkActionsAreBounded(t *testing.T) {
 	h := newHouse(t, Options{})
 	entered, leave := make(chan struct{}), make(chan struct{})
-	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	h.api = h.over(storekit.Intercept(h.store, func(
+		ctx context.Context, call storekit.Call, next func(context.Context) error,
+	) error {
 		if call.Method == "Stats" {
 			entered <- struct{}{}
 			<-leave
@@ -272,7 +326,9 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 			RedactError: func(_, _, text string) string { return strings.ReplaceAll(text, "store", "***") },
 			CursorKey:   []byte(strings.Repeat("k", 32)),
 		}
-		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		h.api = h.over(storekit.Intercept(h.store, func(
+			ctx context.Context, call storekit.Call, next func(context.Context) error,
+		) error {
 			if call.Method == "Revive" {
 				if steps++; steps > 2 {
 					return ports.ErrFull
@@ -287,11 +343,16 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 		}
 		steps = 3 // and now the first one fails
 		again := `{"ids":["a00699"]}`
-		if p := refused(t, again, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", again)), 507, "store-full"); p.Result != nil {
+		if p := refused(t, again,
+			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", again)),
+			507, "store-full"); p.Result != nil {
 			t.Errorf("an action that did nothing has the result %+v", p.Result)
 		}
 		h.api = h.over(h.store, o)
-		reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{Match: &service.Match{}, Continue: p.Result.Continue})
+		reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{
+			Match:    &service.Match{},
+			Continue: p.Result.Continue,
+		})
 		if reply.Handled != 700 || reply.Continue != "" {
 			t.Errorf("%+v", reply)
 		}
@@ -310,15 +371,19 @@ func TestEachErrorHasItsProblem(t *testing.T) {
 			continue
 		}
 		h := newHouse(t, Options{})
-		h.api = h.over(storekit.Intercept(h.store, func(context.Context, storekit.Call, func(context.Context) error) error {
+		h.api = h.over(storekit.Intercept(h.store, func(
+			context.Context, storekit.Call, func(context.Context) error,
+		) error {
 			return errors.Join(p.Is)
 		}), Options{})
 		w := answerOf(h.api, request(http.MethodGet, base+"/queues", ""))
 		refused(t, p.Name, w, p.Status, p.Name)
 	}
 	for _, err := range []error{
-		inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidRequest, inspect.ErrUnusable, inspect.ErrFull,
-		inspect.ErrQueueMismatch, inspect.ErrTooManyTracked, inspect.ErrNotEmpty, inspect.ErrLeaseHeld, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
+		inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrInvalidID, inspect.ErrInvalidOptions,
+		inspect.ErrInvalidRequest, inspect.ErrUnusable, inspect.ErrFull,
+		inspect.ErrQueueMismatch, inspect.ErrTooManyTracked, inspect.ErrNotEmpty, inspect.ErrLeaseHeld,
+		inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 	} {
 		if p := new(service.Service).ProblemOf("", err); p.Name == "store" {
 			t.Errorf("%v has no problem of its own", err)
@@ -334,7 +399,9 @@ func TestABulkCallEndsAfterTwoSeconds(t *testing.T) {
 		const step = 300 * time.Millisecond
 		h.dead("boom", numbered("a", 2000)...)
 		h.advance(time.Second)
-		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		h.api = h.over(storekit.Intercept(h.store, func(
+			ctx context.Context, call storekit.Call, next func(context.Context) error,
+		) error {
 			if call.Method == "Revive" {
 				time.Sleep(step)
 			}

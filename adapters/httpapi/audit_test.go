@@ -49,29 +49,63 @@ func TestAudit(t *testing.T) {
 		byVerb[r.Action] = r
 	}
 	if diff := cmp.Diff(map[string]service.AuditRow{
-		"drain":  {At: epoch, Action: "drain", Actor: "ann", From: "127.0.0.1", IDs: []string{"blue"}, Named: 1, Ended: true},
-		"revive": {At: epoch, Action: "revive", Actor: "ann", From: "127.0.0.1", Queue: "orders", IDs: []string{"a", "b", "c"}, Named: 3, Ended: true, Handled: 2},
-		"pause":  {At: epoch, Action: "pause", Actor: "ann", From: "127.0.0.1", Reason: "the bank is away", Queue: "orders", Ended: true},
+		"drain": {
+			At:     epoch,
+			Action: "drain",
+			Actor:  "ann",
+			From:   "127.0.0.1",
+			IDs:    []string{"blue"},
+			Named:  1,
+			Ended:  true,
+		},
+		"revive": {
+			At:      epoch,
+			Action:  "revive",
+			Actor:   "ann",
+			From:    "127.0.0.1",
+			Queue:   "orders",
+			IDs:     []string{"a", "b", "c"},
+			Named:   3,
+			Ended:   true,
+			Handled: 2,
+		},
+		"pause": {
+			At:     epoch,
+			Action: "pause",
+			Actor:  "ann",
+			From:   "127.0.0.1",
+			Reason: "the bank is away",
+			Queue:  "orders",
+			Ended:  true,
+		},
 	}, byVerb); diff != "" {
 		t.Errorf("the audit (-want +got):\n%s", diff)
 	}
-	if rows := get[service.List[service.AuditRow]](h, "/audit?queue=orders&limit=1").Items; len(rows) != 1 || rows[0].Queue != "orders" {
+	if rows := get[service.List[service.AuditRow]](h, "/audit?queue=orders&limit=1").Items; len(rows) != 1 ||
+		rows[0].Queue != "orders" {
 		t.Errorf("one of orders is %+v", rows)
 	}
 }
 
 // Ids that errors quote are hidden where ids are redacted, whichever action they are of.
 func TestTheAuditHidesIDsThatErrorsQuote(t *testing.T) {
-	h := newHouse(t, Options{RedactID: func(string, string) string { return "someone" }, CursorKey: []byte(strings.Repeat("k", 32))})
+	h := newHouse(t, Options{
+		RedactID:  func(string, string) string { return "someone" },
+		CursorKey: []byte(strings.Repeat("k", 32)),
+	})
 	for id, text := range map[string]string{
-		"1": `edit: payload of "maria": the EditFunc failed`, "2": `edit all: payload of "maria \"the\" jones": boom`, "3": `an error that was cut: "maria jo`,
+		"1": `edit: payload of "maria": the EditFunc failed`,
+		"2": `edit all: payload of "maria \"the\" jones": boom`,
+		"3": `an error that was cut: "maria jo`,
 	} {
-		if err := h.store.Audit(t.Context(), ports.Action{ID: id, Verb: "edit", Queue: "orders", Ended: true, Error: text}); err != nil {
+		if err := h.store.Audit(t.Context(),
+			ports.Action{ID: id, Verb: "edit", Queue: "orders", Ended: true, Error: text}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w := answerOf(h.api, request(http.MethodGet, base+"/audit", ""))
-	if text := w.Body.String(); strings.Contains(text, "maria") || strings.Contains(text, "jones") || !strings.Contains(text, "the EditFunc failed") {
+	if text := w.Body.String(); strings.Contains(text, "maria") || strings.Contains(text, "jones") ||
+		!strings.Contains(text, "the EditFunc failed") {
 		t.Errorf("the audit is %s", text)
 	}
 }

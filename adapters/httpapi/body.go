@@ -21,18 +21,21 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 	if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err != nil || kind != "application/json" {
 		return service.ProblemMediaType.With("send the body with Content-Type: application/json; an empty body is {}")
 	}
+
 	data, err := io.ReadAll(body)
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
 		return err
 	} else if err != nil {
 		return service.ProblemBadRequest.With("the body can't be read: %v", err)
 	}
+
 	if !utf8.Valid(data) {
 		return service.ProblemBadRequest.With("the body is not UTF-8; send payloads that are not UTF-8 in data_base64")
 	}
 	if halfSurrogate(data) {
 		return service.ProblemBadRequest.With("the body has half of a surrogate pair; send whole characters")
 	}
+
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
@@ -41,6 +44,7 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return service.ProblemBadRequest.With("the body has more than one JSON value")
 	}
+
 	return unambiguous(data)
 }
 
@@ -50,6 +54,7 @@ func halfSurrogate(data []byte) bool {
 		if data[at] != '\\' {
 			continue
 		}
+
 		first, escaped := escapedAt(data, at)
 		if !escaped {
 			at++ // the escaped character may be a backslash
@@ -59,12 +64,14 @@ func halfSurrogate(data []byte) bool {
 		if !utf16.IsSurrogate(first) {
 			continue
 		}
+
 		second, escaped := escapedAt(data, at+1)
 		if !escaped || utf16.DecodeRune(first, second) == utf8.RuneError {
 			return true
 		}
 		at += escapeLen
 	}
+
 	return false
 }
 

@@ -22,7 +22,8 @@ func TestHeadAnswersWithoutABody(t *testing.T) {
 	if w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("ETag") == "" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
-	if length, want := w.Header().Get("Content-Length"), answerOf(h.api, request(http.MethodGet, base+"/stats", "")).Body.Len(); length != strconv.Itoa(want) {
+	if length, want := w.Header().Get("Content-Length"), answerOf(h.api,
+		request(http.MethodGet, base+"/stats", "")).Body.Len(); length != strconv.Itoa(want) {
 		t.Errorf("a length of %s, want %d", length, want)
 	}
 }
@@ -33,7 +34,9 @@ func TestALookThatIsCutOffIsNoPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
 		lost := []core.Shard{{Queue: "orders", Index: 1}}
-		h.api = h.over(storekit.Intercept(&partialStore{h.store, lost}, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		h.api = h.over(storekit.Intercept(&partialStore{h.store, lost}, func(
+			ctx context.Context, call storekit.Call, next func(context.Context) error,
+		) error {
 			if call.Method == "Stats" {
 				<-ctx.Done()
 			}
@@ -50,7 +53,9 @@ func TestALookThatIsCutOffIsNoPart(t *testing.T) {
 func TestAnActionMayTakeLongerThanItsBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
-		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		h.api = h.over(storekit.Intercept(h.store, func(
+			ctx context.Context, call storekit.Call, next func(context.Context) error,
+		) error {
 			if call.Method == "Recount" {
 				select {
 				case <-time.After(4 * bodyTime):
@@ -64,7 +69,8 @@ func TestAnActionMayTakeLongerThanItsBody(t *testing.T) {
 		server := &http.Server{Handler: h.api}
 		go server.Serve(&oneConn{conn: there, closed: make(chan struct{})})
 		defer server.Close()
-		go fmt.Fprintf(here, "POST %s/queues/orders/recount HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", base)
+		go fmt.Fprintf(here, "POST %s/queues/orders/recount HTTP/1.1\r\nHost: localhost\r\n"+
+			"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", base)
 		reply, err := http.ReadResponse(bufio.NewReader(here), nil)
 		if err != nil {
 			t.Fatal(err)

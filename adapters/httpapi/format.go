@@ -37,18 +37,22 @@ func accepted(r *http.Request, rows bool) (format, error) {
 	if rows {
 		there = formats
 	}
+
 	ranges := strings.Join(r.Header.Values("Accept"), ",")
 	if strings.TrimSpace(ranges) == "" {
 		return there[0], nil
 	}
+
 	best, quality := format{}, 0.0
 	for _, f := range there {
 		if q := qualityOf(ranges, f.mediaType); q > quality {
 			best, quality = f, q
 		}
 	}
+
 	if quality == 0 {
-		return best, service.ProblemNotAcceptable.With("lists are available as application/json, application/jsonl and text/csv, other replies as application/json")
+		return best, service.ProblemNotAcceptable.With("lists are available as application/json, " +
+			"application/jsonl and text/csv, other replies as application/json")
 	}
 	return best, nil
 }
@@ -57,6 +61,7 @@ func accepted(r *http.Request, rows bool) (format, error) {
 func qualityOf(ranges, mediaType string) (quality float64) {
 	kind, _, _ := strings.Cut(mediaType, "/")
 	closest := -1
+
 	for part := range strings.SplitSeq(ranges, ",") {
 		wanted, params, err := mime.ParseMediaType(part)
 		if err != nil {
@@ -65,10 +70,12 @@ func qualityOf(ranges, mediaType string) (quality float64) {
 		if wanted == "application/x-ndjson" || wanted == "application/x-jsonlines" {
 			wanted = "application/jsonl"
 		}
+
 		close := slices.Index([]string{"*/*", kind + "/*", mediaType}, wanted)
 		if close < 0 || close < closest {
 			continue
 		}
+
 		q := 1.0
 		if text, given := params["q"]; given {
 			if q, err = strconv.ParseFloat(text, 64); err != nil || !(q >= 0 && q <= 1) {
@@ -77,6 +84,7 @@ func qualityOf(ranges, mediaType string) (quality float64) {
 		}
 		closest, quality = close, q
 	}
+
 	return quality
 }
 
@@ -87,6 +95,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, route *route, f for
 	if route.rows {
 		h.Set("Vary", "Accept")
 	}
+
 	if route.polled {
 		tag, err := etag(f, reply)
 		if err != nil {
@@ -98,10 +107,12 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, route *route, f for
 			return nil
 		}
 	}
+
 	body, err := f.write(reply)
 	if err != nil {
 		return err
 	}
+
 	if l, ok := reply.(listed); ok {
 		l.Describe(h)
 	}
@@ -109,6 +120,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, route *route, f for
 	if f.mediaType == "text/csv" {
 		h.Set("Content-Type", "text/csv; charset=utf-8; header=present")
 	}
+
 	respond(w, r, http.StatusOK, body)
 	return nil
 }
@@ -142,7 +154,8 @@ func etag(f format, reply any) (string, error) {
 // knows reports whether If-None-Match has a tag.
 func knows(headers []string, tag string) bool {
 	for part := range strings.SplitSeq(strings.Join(headers, ","), ",") {
-		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(tag, "W/") {
+		if part = strings.TrimSpace(part); part == "*" ||
+			strings.TrimPrefix(part, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true
 		}
 	}
@@ -176,11 +189,13 @@ func asCSV(reply any) ([]byte, error) {
 	fields := jsonFields(rows.Type().Elem())
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
+
 	line := make([]string, len(fields))
 	for at, f := range fields {
 		line[at] = f.name
 	}
 	err := w.Write(line)
+
 	for at := 0; at < rows.Len() && err == nil; at++ {
 		for n, f := range fields {
 			if line[n], err = cell(rows.Index(at).FieldByIndex(f.index)); err != nil {
@@ -189,6 +204,7 @@ func asCSV(reply any) ([]byte, error) {
 		}
 		err = w.Write(line)
 	}
+
 	w.Flush()
 	if err == nil {
 		err = w.Error()
@@ -213,6 +229,7 @@ func cell(v reflect.Value) (string, error) {
 	case bool, int, int64, uint64, float64:
 		return fmt.Sprint(of), nil
 	}
+
 	if v.Kind() == reflect.Slice && v.Len() == 0 || v.Kind() == reflect.Pointer && v.IsNil() {
 		return "", nil
 	}
@@ -235,8 +252,15 @@ func jsonFields(t reflect.Type) (list []jsonField) {
 		if name == "" || name == "-" {
 			continue
 		}
+
 		optional := strings.Contains(options, "omit")
-		list = append(list, jsonField{name: name, doc: f.Tag.Get("doc"), optional: optional, index: f.Index, typ: f.Type})
+		list = append(list, jsonField{
+			name:     name,
+			doc:      f.Tag.Get("doc"),
+			optional: optional,
+			index:    f.Index,
+			typ:      f.Type,
+		})
 	}
 	return list
 }

@@ -34,7 +34,8 @@ func FuzzBody(f *testing.F) {
 			if !utf8.ValidString(id) {
 				t.Fatalf("id %q of %q", id, text)
 			}
-			if strings.ContainsRune(id, utf8.RuneError) && !strings.ContainsRune(text, utf8.RuneError) && !strings.Contains(strings.ToLower(text), `\ufffd`) {
+			if strings.ContainsRune(id, utf8.RuneError) && !strings.ContainsRune(text, utf8.RuneError) &&
+				!strings.Contains(strings.ToLower(text), `\ufffd`) {
 				t.Fatalf("%q of %q was mended", id, text)
 			}
 		}
@@ -66,7 +67,8 @@ func FuzzQuery(f *testing.F) {
 			}
 			var p *service.Problem
 			in := reflect.New(route.query)
-			if err := decodeQuery(raw, in.Elem()); err != nil && (!errors.As(err, &p) || p.Status != http.StatusBadRequest) {
+			if err := decodeQuery(raw, in.Elem()); err != nil &&
+				(!errors.As(err, &p) || p.Status != http.StatusBadRequest) {
 				t.Fatalf("%v of %q", err, raw)
 			}
 		}

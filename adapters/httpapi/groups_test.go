@@ -20,7 +20,11 @@ func (h *house) deadBy(group string, ids ...string) {
 		for claims := h.turn(index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn(index, core.MaxTurnJobs) {
 			var settle []core.Settlement
 			for at := range claims {
-				settle = append(settle, core.RetryPolicy{}.Settlement(&claims[at], &core.Outcome{Kind: core.Buried, Error: group, Group: group}, 0))
+				settle = append(settle, core.RetryPolicy{}.Settlement(&claims[at], &core.Outcome{
+					Kind:  core.Buried,
+					Error: group,
+					Group: group,
+				}, 0))
 			}
 			h.turn(index, 0, settle...)
 		}
@@ -33,21 +37,28 @@ func TestGroupsAreListedAndActedOn(t *testing.T) {
 		h.deadBy("timeout of shard #", "a", "b", "c")
 		h.deadBy("no such customer", "d")
 		groups := get[service.GroupsReply](h, "/queues/orders/groups")
-		if len(groups.Items) != 2 || groups.Items[0].Name != "timeout of shard #" || groups.Items[0].Count != 3 || groups.Total != 2 || groups.Dead != 4 {
+		if len(groups.Items) != 2 || groups.Items[0].Name != "timeout of shard #" || groups.Items[0].Count != 3 ||
+			groups.Total != 2 || groups.Dead != 4 {
 			t.Fatalf("%+v", groups)
 		}
 		query := "?group=" + url.QueryEscape(groups.Items[0].Group)
-		if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue"+query); len(page.Items) != 3 || page.Items[0].Group != groups.Items[0].Group {
+		if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue"+query); len(page.Items) != 3 ||
+			page.Items[0].Group != groups.Items[0].Group {
 			t.Errorf("%+v", page)
 		}
 		if one := get[service.GroupsReply](h, "/queues/orders/groups?limit=1"); len(one.Items) != 1 || one.Total != 2 {
 			t.Errorf("%+v", one)
 		}
-		reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{Match: &service.Match{Group: service.Given(groups.Items[0].Group)}})
+		reply := post[service.BulkReply](h, "/queues/orders/morgue/revive",
+			service.BulkBody{Match: &service.Match{Group: service.Given(groups.Items[0].Group)}})
 		if reply.Handled != 3 || h.letters() != 1 {
 			t.Errorf("%+v", reply)
 		}
-		refused(t, "sorted by id", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue"+query+"&sort=id", "")), 400, "invalid-options")
-		refused(t, "jobs", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/bury", `{"match":{"group":"x"}}`)), 400, "invalid-options")
+		refused(t, "sorted by id",
+			answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue"+query+"&sort=id", "")),
+			400, "invalid-options")
+		refused(t, "jobs",
+			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/bury", `{"match":{"group":"x"}}`)),
+			400, "invalid-options")
 	})
 }

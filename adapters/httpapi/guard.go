@@ -41,19 +41,27 @@ func (a *API) Guard(next http.Handler) http.Handler {
 func (a *API) guard(r *http.Request) *service.Problem {
 	if a.hosts != nil && !a.hosts[hostName(r.Host)] {
 		if a.o.Authorize == nil && len(a.o.Hosts) == 0 {
-			return service.ProblemForeignHost.With("without Options.Authorize, only requests to localhost, 127.0.0.1 and ::1 are served; set Authorize to serve other names")
+			return service.ProblemForeignHost.With("without Options.Authorize, only requests to localhost, " +
+				"127.0.0.1 and ::1 are served; set Authorize to serve other names")
 		}
 		return service.ProblemForeignHost.With("requests to this host name are not served; add it to Options.Hosts")
 	}
+
 	if err := a.origins.Check(r); err != nil {
-		return service.ProblemCrossOrigin.With("the request comes from a page of another site. If it is your own page behind a proxy that rewrites Host, add the page's origin to Options.TrustedOrigins")
+		return service.ProblemCrossOrigin.With("the request comes from a page of another site. " +
+			"If it is your own page behind a proxy that rewrites Host, add the page's origin to Options.TrustedOrigins")
 	}
+
 	if headerBytes(r) > a.o.MaxHeaderBytes {
-		return service.ProblemHeaderTooLarge.With("the limit is %d bytes; name fewer ids, or name them in a body", a.o.MaxHeaderBytes)
+		return service.ProblemHeaderTooLarge.With("the limit is %d bytes; name fewer ids, or name them in a body",
+			a.o.MaxHeaderBytes)
 	}
+
 	if a.o.Authorize == nil && !fromThisMachine(r) {
-		return service.ProblemClosed.With("without Options.Authorize, only requests from the same machine that no proxy has forwarded are served; set Authorize to serve others")
+		return service.ProblemClosed.With("without Options.Authorize, only requests from the same machine that no " +
+			"proxy has forwarded are served; set Authorize to serve others")
 	}
+
 	if r.ContentLength > a.o.MaxBodyBytes {
 		return a.tooLarge()
 	}
@@ -110,6 +118,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *service.Problem) {
 		http.Error(w, p.Title, p.Status)
 		return
 	}
+
 	h := w.Header()
 	if p.Retry > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(p.Retry.Seconds())))
@@ -117,6 +126,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *service.Problem) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", Challenge)
 	}
+
 	h.Set("Content-Type", "application/problem+json")
 	respond(w, r, p.Status, body)
 }

@@ -12,8 +12,13 @@ import (
 // A page beside the API is refused to whom every route of the API is, before rights, and else is
 // served.
 func TestGuardRefusesWhatTheAPIRefuses(t *testing.T) {
-	h := newHouse(t, Options{Hosts: []string{"localhost"}, Authorize: func(*http.Request, Action) error { return errors.New("no") }})
-	page := h.api.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	h := newHouse(t, Options{
+		Hosts:     []string{"localhost"},
+		Authorize: func(*http.Request, Action) error { return errors.New("no") },
+	})
+	page := h.api.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}))
 	if w := answerOf(page, request(http.MethodGet, "/page", "")); w.Code != http.StatusTeapot {
 		t.Errorf("a page: status %d", w.Code)
 	}
@@ -79,7 +84,9 @@ func TestAForeignHostIsToldWhatToDo(t *testing.T) {
 	} {
 		r := request(http.MethodGet, base+"/stats", "")
 		r.Host = "other.example"
-		if p := refused(t, what, answerOf(newHouse(t, tt.o).api, r), http.StatusMisdirectedRequest, "foreign-host"); !strings.Contains(p.Detail, tt.want) {
+		if p := refused(t, what,
+			answerOf(newHouse(t, tt.o).api, r),
+			http.StatusMisdirectedRequest, "foreign-host"); !strings.Contains(p.Detail, tt.want) {
 			t.Errorf("%s it says %q, want %q", what, p.Detail, tt.want)
 		}
 	}

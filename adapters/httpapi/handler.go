@@ -31,10 +31,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range security {
 		w.Header().Set(name, value)
 	}
+
 	if p := a.guard(r); p != nil {
 		writeProblem(w, r, p)
 		return
 	}
+
 	r = rooted(r)
 	if _, pattern := a.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
 		p, allowed := a.noRoute(r)
@@ -44,6 +46,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, p)
 		return
 	}
+
 	a.mux.ServeHTTP(w, r)
 }
 
@@ -65,7 +68,10 @@ func rooted(r *http.Request) *http.Request {
 // noRoute returns the problem of a path without a route, or of a route that lacks the request's
 // method. In the latter case allowed lists its methods.
 func (a *API) noRoute(r *http.Request) (p *service.Problem, allowed string) {
-	for _, served := range [...]struct{ method, allowed string }{{http.MethodGet, "GET, HEAD"}, {http.MethodPost, "POST"}} {
+	for _, served := range [...]struct{ method, allowed string }{
+		{http.MethodGet, "GET, HEAD"},
+		{http.MethodPost, "POST"},
+	} {
 		other := *r
 		other.Method = served.method
 		if _, pattern := a.mux.Handler(&other); pattern != "" && path.Clean(r.URL.Path) == r.URL.Path {
@@ -79,21 +85,25 @@ func (a *API) noRoute(r *http.Request) (p *service.Problem, allowed string) {
 func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	queue := r.PathValue("queue")
 	fail := func(err error) { writeProblem(w, r, a.service.ProblemOf(queue, err)) }
+
 	format, err := accepted(r, route.rows)
 	if err != nil {
 		fail(err)
 		return
 	}
+
 	in, err := a.input(w, r, route)
 	if err != nil {
 		fail(err)
 		return
 	}
+
 	reply, err := route.run(r.Context(), a, a.caller(r), queue, in)
 	if err != nil {
 		fail(err)
 		return
 	}
+
 	if err := a.answer(w, r, route, format, reply); err != nil {
 		fail(err)
 	}
@@ -137,14 +147,17 @@ func (a *API) input(w http.ResponseWriter, r *http.Request, route *route) (any, 
 	if r.URL.RawQuery != "" {
 		return nil, service.ProblemBadRequest.With("an action takes no query; send its parameters in the body")
 	}
+
 	in := reflect.New(route.body)
 	body := http.MaxBytesReader(w, r.Body, a.o.MaxBodyBytes)
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // if the server can't, its own timeouts apply
+
 	err := decodeBody(r.Header, body, in.Interface())
 	if err == nil {
 		_ = deadline.SetReadDeadline(time.Time{}) // else the server would wait for the rest of the body
 	}
+
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
 		return nil, a.tooLarge()
 	}

@@ -87,6 +87,7 @@ func probed(w http.ResponseWriter, r *http.Request, lines []string, word string)
 		h.Set(name, value)
 	}
 	h.Set("Content-Type", "text/plain; charset=utf-8")
+
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", http.MethodGet)
@@ -106,20 +107,26 @@ func (h *readiness) unready(ctx context.Context) []string {
 		}
 		return []string{h.line("store", h.silence(ctx, "it does not answer"), err)}
 	}
+
 	if !h.o.Server {
 		return nil
 	}
+
 	nodes, err := h.inspector.Nodes(ctx)
 	if err != nil {
 		return []string{h.line("store", h.silence(ctx, "it does not list the servers"), err)}
 	}
+
 	for at := range nodes {
 		// An earlier process of the same host and number may be listed as gone.
 		if n := &nodes[at]; n.Host == h.host && n.PID == h.pid && n.State != inspect.NodeGone {
 			return h.overdue(ctx, n)
 		}
 	}
-	return []string{fmt.Sprintf("server: no server of host %s with process %d is announced; it has not started, has stopped, or can't reach the store in time", h.host, h.pid)}
+
+	return []string{fmt.Sprintf("server: no server of host %s with process %d is announced; it has not started, "+
+		"has stopped, or can't reach the store in time",
+		h.host, h.pid)}
 }
 
 // overdue reports whether a server has leases that have ended without a release.
@@ -127,11 +134,13 @@ func (h *readiness) overdue(ctx context.Context, n *inspect.Node) []string {
 	if len(n.Queues) == 0 {
 		return nil
 	}
+
 	stats, err := h.inspector.Stats(ctx, n.Queues...)
 	var lacks *inspect.PartialError
 	if err != nil && (!errors.As(err, &lacks) || ctx.Err() != nil) {
 		return []string{h.line("store", h.silence(ctx, "it does not list the owners of shards"), err)}
 	}
+
 	held, over, first := 0, 0, ""
 	for at := range stats {
 		for shard := range stats[at].Shards {
@@ -147,10 +156,12 @@ func (h *readiness) overdue(ctx context.Context, n *inspect.Node) []string {
 			}
 		}
 	}
+
 	if over == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("leases: %d of %d expired before they were renewed; the first is that of %s", over, held, first)}
+	return []string{fmt.Sprintf("leases: %d of %d expired before they were renewed; the first is that of %s",
+		over, held, first)}
 }
 
 func (h *readiness) silence(ctx context.Context, what string) string {

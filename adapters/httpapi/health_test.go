@@ -58,13 +58,30 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 		},
 		{name: "another format", between: failing("Ping", ports.ErrUnusable), want: "format: the store answers"},
 		{name: "no server", options: HealthOptions{Server: true}, want: "server: no server of host"},
-		{name: "a server", arrange: func(h *house) { h.announced("owner", os.Getpid()) }, options: HealthOptions{Server: true}, want: "ready"},
-		{name: "another process's", arrange: func(h *house) { h.announced("owner", os.Getpid()+1) }, options: HealthOptions{Server: true}, want: "server: no server of host"},
+		{
+			name:    "a server",
+			arrange: func(h *house) { h.announced("owner", os.Getpid()) },
+			options: HealthOptions{Server: true},
+			want:    "ready",
+		},
+		{
+			name:    "another process's",
+			arrange: func(h *house) { h.announced("owner", os.Getpid()+1) },
+			options: HealthOptions{Server: true},
+			want:    "server: no server of host",
+		},
 		{
 			name: "that of another host with the same number",
 			arrange: func(h *house) {
-				node := ports.Node{Owner: "owner", Name: "blue", Host: "elsewhere.example", PID: os.Getpid(), Queues: []string{"orders"}}
-				if _, err := h.store.Announce(h.t.Context(), ports.AnnounceRequest{Node: node, TTL: time.Minute}); err != nil {
+				node := ports.Node{
+					Owner:  "owner",
+					Name:   "blue",
+					Host:   "elsewhere.example",
+					PID:    os.Getpid(),
+					Queues: []string{"orders"},
+				}
+				if _, err := h.store.Announce(h.t.Context(),
+					ports.AnnounceRequest{Node: node, TTL: time.Minute}); err != nil {
 					h.t.Fatal(err)
 				}
 			},
@@ -95,8 +112,10 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 			options: HealthOptions{Server: true}, want: "ready",
 		},
 		{
-			name: "leases that last", arrange: func(h *house) { h.turn(0, 0); h.turn(1, 0); h.announced("owner", os.Getpid()) },
-			options: HealthOptions{Server: true}, want: "ready",
+			name:    "leases that last",
+			arrange: func(h *house) { h.turn(0, 0); h.turn(1, 0); h.announced("owner", os.Getpid()) },
+			options: HealthOptions{Server: true},
+			want:    "ready",
 		},
 		{
 			name: "leases that have ended",
@@ -106,7 +125,8 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 				h.turn(2, 0)
 				h.announced("owner", os.Getpid())
 			},
-			options: HealthOptions{Server: true}, want: "leases: 1 of 2 expired before they were renewed; the first is that of orders/1",
+			options: HealthOptions{Server: true},
+			want:    "leases: 1 of 2 expired before they were renewed; the first is that of orders/1",
 		},
 		{
 			name: "leases of another that have ended",
@@ -118,10 +138,18 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 			options: HealthOptions{Server: true}, want: "ready",
 		},
 		{
-			name: "a store that does not list leases", arrange: func(h *house) { h.announced("owner", os.Getpid()) },
-			between: failing("Stats", lost), options: HealthOptions{Server: true}, want: "store: it does not list the owners of shards",
+			name:    "a store that does not list leases",
+			arrange: func(h *house) { h.announced("owner", os.Getpid()) },
+			between: failing("Stats", lost),
+			options: HealthOptions{Server: true},
+			want:    "store: it does not list the owners of shards",
 		},
-		{name: "a store that does not list servers", between: failing("Nodes", lost), options: HealthOptions{Server: true}, want: "store: it does not list the servers"},
+		{
+			name:    "a store that does not list servers",
+			between: failing("Nodes", lost),
+			options: HealthOptions{Server: true},
+			want:    "store: it does not list the servers",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t, Options{})
@@ -151,7 +179,8 @@ func TestReadyzWithoutAPartOfTheStore(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.announced("owner", os.Getpid())
 	store := &partialStore{h.store, []core.Shard{{Queue: "orders", Index: 1}}}
-	if w := answerOf(Readyz(inspect.New(store, inspect.Options{}), HealthOptions{Server: true}), request(http.MethodGet, "/readyz", "")); w.Code != 200 {
+	if w := answerOf(Readyz(inspect.New(store, inspect.Options{}), HealthOptions{Server: true}),
+		request(http.MethodGet, "/readyz", "")); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -161,7 +190,9 @@ func TestReadyzAsksSeldomAndNotForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
 		var asked atomic.Int64
-		store := storekit.Intercept(h.store, func(ctx context.Context, _ storekit.Call, _ func(context.Context) error) error {
+		store := storekit.Intercept(h.store, func(
+			ctx context.Context, _ storekit.Call, _ func(context.Context) error,
+		) error {
 			asked.Add(1)
 			<-ctx.Done()
 			return ctx.Err()
@@ -170,7 +201,8 @@ func TestReadyzAsksSeldomAndNotForLong(t *testing.T) {
 		began := time.Now()
 		for range 1000 {
 			go func() {
-				if w := answerOf(probe, request(http.MethodGet, "/readyz", "")); w.Code != 503 || w.Body.String() != "store: it does not answer within 2s\n" {
+				if w := answerOf(probe, request(http.MethodGet, "/readyz", "")); w.Code != 503 ||
+					w.Body.String() != "store: it does not answer within 2s\n" {
 					t.Errorf("%d %q", w.Code, w.Body)
 				}
 			}()
@@ -222,8 +254,12 @@ func TestLivezAsksNothing(t *testing.T) {
 	if w := answerOf(Livez(), request(http.MethodGet, "/livez", "")); w.Code != 200 || w.Body.String() != "alive\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	for _, probe := range []http.Handler{Livez(), Readyz(inspect.New(memory.New(memory.Options{}), inspect.Options{}), HealthOptions{})} {
-		if w := answerOf(probe, request(http.MethodPost, "/livez", "{}")); w.Code != 405 || w.Header().Get("Allow") != "GET" {
+	for _, probe := range []http.Handler{
+		Livez(),
+		Readyz(inspect.New(memory.New(memory.Options{}), inspect.Options{}), HealthOptions{}),
+	} {
+		if w := answerOf(probe, request(http.MethodPost, "/livez", "{}")); w.Code != 405 ||
+			w.Header().Get("Allow") != "GET" {
 			t.Errorf("POST: %d", w.Code)
 		}
 		if w := answerOf(probe, request(http.MethodHead, "/livez", "")); w.Code != 200 || w.Body.Len() != 0 {

@@ -44,7 +44,8 @@ func newHouse(t testing.TB, o Options) *house {
 		return h.now
 	}})
 	h.api = h.over(h.store, o)
-	if _, err := h.store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: houseShards, IndexIDs: true}); err != nil {
+	if _, err := h.store.Declare(t.Context(),
+		ports.DeclareRequest{Queue: "orders", Shards: houseShards, IndexIDs: true}); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -82,7 +83,10 @@ func (h *house) push(id string, in time.Duration, payloads ...string) {
 // schedule declares a schedule at minute 30 of each hour.
 func (h *house) schedule(id, name string, alter ...func(*core.Declaration)) {
 	h.t.Helper()
-	d := core.Declaration{ScheduleKey: core.ScheduleKey{ID: id, Name: name}, Recurrence: core.Recurrence{Spec: "cron 30 * * * * UTC", Data: []byte("p")}}
+	d := core.Declaration{
+		ScheduleKey: core.ScheduleKey{ID: id, Name: name},
+		Recurrence:  core.Recurrence{Spec: "cron 30 * * * * UTC", Data: []byte("p")},
+	}
 	for _, f := range alter {
 		f(&d)
 	}
@@ -92,8 +96,13 @@ func (h *house) schedule(id, name string, alter ...func(*core.Declaration)) {
 	}
 	next, _ := d.Apply(core.Schedule{}, spec, "code", core.InstantOf(epoch))
 	_, err = h.store.ChangeSchedules(h.t.Context(), ports.ChangeSchedulesRequest{
-		Shard:  core.Shard{Queue: "orders", Index: core.ShardOf(id, houseShards)},
-		Shards: houseShards, Generation: 1, Changes: []ports.ScheduleChange{{ScheduleKey: d.ScheduleKey, Schedule: &next}},
+		Shard:      core.Shard{Queue: "orders", Index: core.ShardOf(id, houseShards)},
+		Shards:     houseShards,
+		Generation: 1,
+		Changes: []ports.ScheduleChange{{
+			ScheduleKey: d.ScheduleKey,
+			Schedule:    &next,
+		}},
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -112,7 +121,11 @@ func (h *house) turn(index, want int, settle ...core.Settlement) []core.Claim {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		r = &ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "owner", Token: lease.Token}, TTL: time.Hour, Node: "blue"}
+		r = &ports.TurnRequest{
+			Lease: ports.Lease{Shard: shard, Owner: "owner", Token: lease.Token},
+			TTL:   time.Hour,
+			Node:  "blue",
+		}
 		h.turns[index] = r
 	}
 	request := *r
@@ -220,7 +233,8 @@ func refused(t testing.TB, what string, w *httptest.ResponseRecorder, status int
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil && w.Body.Len() > 0 {
 		t.Errorf("%s: %v: %s", what, err, w.Body)
 	}
-	if w.Code != status || p.Type != "urn:skein:problem:"+name || p.Status != status || w.Header().Get("Content-Type") != "application/problem+json" {
+	if w.Code != status || p.Type != "urn:skein:problem:"+name || p.Status != status ||
+		w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%s: status %d: %s; want %d %s", what, w.Code, w.Body, status, name)
 	}
 	return p
@@ -230,27 +244,29 @@ func refused(t testing.TB, what string, w *httptest.ResponseRecorder, status int
 type sample struct{ query, body string }
 
 var samples = map[string]sample{
-	"GET /stats":                              {},
-	"GET /queues":                             {},
-	"GET /queues/{queue}":                     {},
-	"GET /queues/{queue}/history":             {},
-	"GET /queues/{queue}/jobs":                {query: "sort=id&limit=5"},
-	"GET /queues/{queue}/claimed":             {},
-	"GET /queues/{queue}/morgue":              {query: "payloads=1"},
-	"GET /queues/{queue}/groups":              {},
-	"GET /queues/{queue}/quarantine":          {},
-	"GET /queues/{queue}/tracked":             {},
-	"POST /queues/{queue}/tracked/add":        {body: `{"id":"a"}`},
-	"POST /queues/{queue}/tracked/remove":     {body: `{"id":"a"}`},
-	"GET /queues/{queue}/payloads":            {query: "id=a&place=dead"},
-	"GET /queues/{queue}/schedules":           {query: "name=nightly&payloads=1"},
-	"GET /queues/{queue}/schedules/names":     {},
-	"GET /queues/{queue}/schedule":            {query: "name=nightly&id=a"},
-	"POST /queues/{queue}/schedules/pause":    {body: `{"name":"nightly","note":"audit"}`},
-	"POST /queues/{queue}/schedules/resume":   {body: `{"id":"a"}`},
-	"POST /queues/{queue}/schedules/run":      {body: `{"id":"a","name":"nightly"}`},
-	"POST /queues/{queue}/schedules/edit":     {body: `{"id":"a","jitter_seconds":60}`},
-	"POST /queues/{queue}/schedules/backfill": {body: `{"id":"a","name":"nightly","from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`},
+	"GET /stats":                            {},
+	"GET /queues":                           {},
+	"GET /queues/{queue}":                   {},
+	"GET /queues/{queue}/history":           {},
+	"GET /queues/{queue}/jobs":              {query: "sort=id&limit=5"},
+	"GET /queues/{queue}/claimed":           {},
+	"GET /queues/{queue}/morgue":            {query: "payloads=1"},
+	"GET /queues/{queue}/groups":            {},
+	"GET /queues/{queue}/quarantine":        {},
+	"GET /queues/{queue}/tracked":           {},
+	"POST /queues/{queue}/tracked/add":      {body: `{"id":"a"}`},
+	"POST /queues/{queue}/tracked/remove":   {body: `{"id":"a"}`},
+	"GET /queues/{queue}/payloads":          {query: "id=a&place=dead"},
+	"GET /queues/{queue}/schedules":         {query: "name=nightly&payloads=1"},
+	"GET /queues/{queue}/schedules/names":   {},
+	"GET /queues/{queue}/schedule":          {query: "name=nightly&id=a"},
+	"POST /queues/{queue}/schedules/pause":  {body: `{"name":"nightly","note":"audit"}`},
+	"POST /queues/{queue}/schedules/resume": {body: `{"id":"a"}`},
+	"POST /queues/{queue}/schedules/run":    {body: `{"id":"a","name":"nightly"}`},
+	"POST /queues/{queue}/schedules/edit":   {body: `{"id":"a","jitter_seconds":60}`},
+	"POST /queues/{queue}/schedules/backfill": {
+		body: `{"id":"a","name":"nightly","from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`,
+	},
 	"POST /queues/{queue}/schedules/remove":   {body: `{"id":"a"}`},
 	"GET /find":                               {query: "id=a"},
 	"GET /why":                                {query: "queue=orders&id=a"},

@@ -17,7 +17,11 @@ func TestWhyNamesTheJobThatHasTheLastChance(t *testing.T) {
 	h := newHouse(t, Options{RedactID: func(queue, id string) string { return queue + " " + id[:1] }})
 	const waits = "waits"
 	shard := core.Shard{Queue: "orders", Index: core.ShardOf(waits, houseShards)}
-	job := core.Job{ID: waits, State: core.State{RetryCount: core.FreshRetryCount, Recoveries: 3}, Payloads: []core.Payload{{Data: []byte("p")}}}
+	job := core.Job{
+		ID:       waits,
+		State:    core.State{RetryCount: core.FreshRetryCount, Recoveries: 3},
+		Payloads: []core.Payload{{Data: []byte("p")}},
+	}
 	r := ports.ImportRequest{Shard: shard, Shards: houseShards, Generation: 1, Jobs: []core.Job{job}}
 	if _, err := h.store.Import(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -38,14 +42,19 @@ func TestWhyNamesTheJobThatHasTheLastChance(t *testing.T) {
 		w := answerOf(h.api, request(http.MethodGet, base+"/why?queue=orders&id="+waits, ""))
 		holdsNoSecret(t, queue, w.Body.String(), "culprit")
 		why := read[service.WhyReply](t, w)
-		if why.Reason != "behind a last chance" || why.Owner == nil || why.Owner.MaxRecoveries != 3 || why.Owner.LastChance == nil || *why.Owner.LastChance != want {
+		if why.Reason != "behind a last chance" || why.Owner == nil || why.Owner.MaxRecoveries != 3 ||
+			why.Owner.LastChance == nil || *why.Owner.LastChance != want {
 			t.Errorf("%s: %+v, owner %+v; want %+v", queue, why, why.Owner, want)
 		}
-		if name := map[string]string{"orders": `job "orders c" of orders/0`, "mail": "a job of mail/0"}[queue]; !strings.HasSuffix(why.Text, name) {
+		if name := map[string]string{
+			"orders": `job "orders c" of orders/0`,
+			"mail":   "a job of mail/0",
+		}[queue]; !strings.HasSuffix(why.Text, name) {
 			t.Errorf("%s: %s; want that it names %s", queue, why.Text, name)
 		}
 		nodes := get[service.List[service.NodeRow]](h, "/nodes")
-		if len(nodes.Items) != 1 || nodes.Items[0].LastChance == nil || *nodes.Items[0].LastChance != (service.LastChanceRow{Shard: queue + "/0", ID: queue + " c"}) {
+		if len(nodes.Items) != 1 || nodes.Items[0].LastChance == nil ||
+			*nodes.Items[0].LastChance != (service.LastChanceRow{Shard: queue + "/0", ID: queue + " c"}) {
 			t.Errorf("%s: the server is %+v", queue, nodes.Items)
 		}
 	}

@@ -28,7 +28,8 @@ func TestStatsCountOrphansAsWaiting(t *testing.T) {
 	h.advance(time.Hour + time.Minute)
 	h.push("b", 0, "p")
 	all := get[service.StatsReply](h, "/stats")
-	if total := all.Total; total.Length != 1 || total.Claimed != 1 || total.Orphaned != 1 || total.Waiting != 2 || total.Lag != 60 {
+	if total := all.Total; total.Length != 1 || total.Claimed != 1 || total.Orphaned != 1 || total.Waiting != 2 ||
+		total.Lag != 60 {
 		t.Errorf("%+v; want one queued, one orphan that has waited for a minute, and two that wait", total)
 	}
 	if all.ByWorker["orders"].Counts != all.Total {
@@ -43,7 +44,8 @@ func TestStatsHaveLowkiqsNames(t *testing.T) {
 	h.failed("boom", "f1")
 	h.push("a", 0, "p")
 	h.advance(90 * time.Second)
-	want := `{"total":{"length":2,"morgue_length":2,"lag":90},"by_worker":{"orders":{"length":2,"morgue_length":2,"lag":90}}}`
+	want := `{"total":{"length":2,"morgue_length":2,"lag":90},` +
+		`"by_worker":{"orders":{"length":2,"morgue_length":2,"lag":90}}}`
 	type sizes struct {
 		Length       int64   `json:"length"`
 		MorgueLength int64   `json:"morgue_length"`
@@ -57,19 +59,23 @@ func TestStatsHaveLowkiqsNames(t *testing.T) {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 	all := get[service.StatsReply](h, "/stats")
-	if all.Total.Retrying != 1 || all.Total.Failed == 0 || !all.AsOf.Equal(epoch.Add(90*time.Second)) || all.ByWorker["orders"].Shards != houseShards {
+	if all.Total.Retrying != 1 || all.Total.Failed == 0 || !all.AsOf.Equal(epoch.Add(90*time.Second)) ||
+		all.ByWorker["orders"].Shards != houseShards {
 		t.Errorf("%+v", all)
 	}
 	one := get[service.QueueReply](h, "/queues/orders")
-	if len(one.ShardList) != houseShards || one.Length != 2 || one.ShardList[2].Shard != "orders/2" || one.ShardList[0].Owner != "owner" {
+	if len(one.ShardList) != houseShards || one.Length != 2 || one.ShardList[2].Shard != "orders/2" ||
+		one.ShardList[0].Owner != "owner" {
 		t.Errorf("%+v", one)
 	}
-	refused(t, "stats of nothing", answerOf(h.api, request(http.MethodGet, base+"/stats?queue=nowhere", "")), 404, "unknown-queue")
+	refused(t, "stats of nothing",
+		answerOf(h.api, request(http.MethodGet, base+"/stats?queue=nowhere", "")), 404, "unknown-queue")
 }
 
 // hostile are ids and payloads that a path, a form, a spreadsheet or a page could break.
 var hostile = []string{
-	".", "..", "/", "a/b", "%", "%2F", "?a=b&c", "a b", "+", ";", "#", `"<script>`, "=1+1", "'", "`", "\u202ertl", "a\u0301\u0302", "id,with\"csv",
+	".", "..", "/", "a/b", "%", "%2F", "?a=b&c", "a b", "+", ";", "#", `"<script>`, "=1+1", "'", "`", "\u202ertl",
+	"a\u0301\u0302", "id,with\"csv",
 	strings.Repeat("é", core.MaxIDBytes/2), "\U0001F600", "\uFFFD", "null", "../../etc/passwd",
 }
 
@@ -100,25 +106,42 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 		}
 		query := url.Values{"id": {id}, "queue": {"orders"}, "payloads": {"1000"}}.Encode()
 		found := get[service.List[service.FoundRow]](h, "/find?"+query)
-		if len(found.Items) != 1 || found.Items[0].Queued == nil || found.Items[0].Queued.ID != id || len(found.Items[0].Queued.Payloads) != len(payloads) {
+		if len(found.Items) != 1 || found.Items[0].Queued == nil || found.Items[0].Queued.ID != id ||
+			len(found.Items[0].Queued.Payloads) != len(payloads) {
 			t.Errorf("find %q: %+v", id, found)
 		}
-		if why := get[service.WhyReply](h, "/why?"+url.Values{"id": {id}, "queue": {"orders"}}.Encode()); why.Reason != "backoff" || why.Found.Queued.ID != id {
+		if why := get[service.WhyReply](h, "/why?"+url.Values{
+			"id":    {id},
+			"queue": {"orders"},
+		}.Encode()); why.Reason != "backoff" || why.Found.Queued.ID != id {
 			t.Errorf("why %q: %+v", id, why)
 		}
-		if reply := post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{IDs: []string{id}}); reply.Handled != 1 {
+		if reply := post[service.BulkReply](h, "/queues/orders/jobs/bury",
+			service.BulkBody{IDs: []string{id}}); reply.Handled != 1 {
 			t.Errorf("bury %q: %+v", id, reply)
 		}
-		edited := post[service.BulkReply](h, "/queues/orders/morgue/edit", service.EditBody{ID: id, Edits: []service.Replacement{{Old: service.OctetsOf([]byte("\xff\xfe")), New: service.OctetsOf([]byte("\xfe"))}}})
+		edited := post[service.BulkReply](h, "/queues/orders/morgue/edit", service.EditBody{
+			ID: id,
+			Edits: []service.Replacement{{
+				Old: service.OctetsOf([]byte("\xff\xfe")),
+				New: service.OctetsOf([]byte("\xfe")),
+			}},
+		})
 		dead := get[service.List[service.FoundRow]](h, "/find?"+query).Items[0].Dead
-		if edited.Handled != 1 || dead == nil || !slices.Contains(texts(t, dead.Payloads), "\xfe") || slices.Contains(texts(t, dead.Payloads), "\xff\xfe") {
+		if edited.Handled != 1 || dead == nil || !slices.Contains(texts(t, dead.Payloads), "\xfe") ||
+			slices.Contains(texts(t, dead.Payloads), "\xff\xfe") {
 			t.Errorf("edit %q: %+v, %+v", id, edited, dead)
 		}
-		some := []service.LetterPayloads{{ID: id, Payloads: []service.Octets{service.OctetsOf([]byte("\xfe")), service.OctetsOf(nil)}}}
-		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", map[string]any{"payloads": some}); reply.Handled != 1 {
+		some := []service.LetterPayloads{{
+			ID:       id,
+			Payloads: []service.Octets{service.OctetsOf([]byte("\xfe")), service.OctetsOf(nil)},
+		}}
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge",
+			map[string]any{"payloads": some}); reply.Handled != 1 {
 			t.Errorf("purge payloads of %q: %+v", id, reply)
 		}
-		if left := get[service.List[service.FoundRow]](h, "/find?"+query).Items[0].Dead; len(left.Payloads) != len(payloads)-2 {
+		if left := get[service.List[service.FoundRow]](h,
+			"/find?"+query).Items[0].Dead; len(left.Payloads) != len(payloads)-2 {
 			t.Errorf("%d payloads of %q are left", len(left.Payloads), id)
 		}
 	}
@@ -186,11 +209,29 @@ func TestListsTakeTheirParameters(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"limt=1": "bad-request", "limit=0": "bad-request", "limit=1001": "bad-request", "limit=-1": "bad-request", "limit=a": "bad-request",
-		"limit=1&limit=2": "bad-request", "desc=maybe": "bad-request", "sort=size": "bad-request", "after=!": "invalid-cursor", "after=AA": "invalid-cursor", "shard=3": "invalid-options",
-		"from=yesterday": "bad-request", "sort=retries&from=x": "bad-request", "prefix=a": "invalid-options", "sort=retries&fresh=1": "invalid-options",
-		"%zz": "bad-request", "sort=id&from=%ff": "bad-request", "a;b": "bad-request", "payloads=a": "bad-request", "payloads=-1": "bad-request", "payloads=1001": "bad-request",
-		"shard=a": "bad-request", "after=!&from=2026-01-02T15:04:05Z": "invalid-cursor",
+		"limt=1":                            "bad-request",
+		"limit=0":                           "bad-request",
+		"limit=1001":                        "bad-request",
+		"limit=-1":                          "bad-request",
+		"limit=a":                           "bad-request",
+		"limit=1&limit=2":                   "bad-request",
+		"desc=maybe":                        "bad-request",
+		"sort=size":                         "bad-request",
+		"after=!":                           "invalid-cursor",
+		"after=AA":                          "invalid-cursor",
+		"shard=3":                           "invalid-options",
+		"from=yesterday":                    "bad-request",
+		"sort=retries&from=x":               "bad-request",
+		"prefix=a":                          "invalid-options",
+		"sort=retries&fresh=1":              "invalid-options",
+		"%zz":                               "bad-request",
+		"sort=id&from=%ff":                  "bad-request",
+		"a;b":                               "bad-request",
+		"payloads=a":                        "bad-request",
+		"payloads=-1":                       "bad-request",
+		"payloads=1001":                     "bad-request",
+		"shard=a":                           "bad-request",
+		"after=!&from=2026-01-02T15:04:05Z": "invalid-cursor",
 	} {
 		refused(t, query, answerOf(h.api, request(http.MethodGet, base+"/queues/orders/jobs?"+query, "")), 400, want)
 	}
@@ -198,11 +239,15 @@ func TestListsTakeTheirParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for target, want := range map[string]string{
-		"/stats?queu=orders": "bad-request", "/queues/orders/history?step=a": "bad-request", "/queues/orders/history?from=yesterday": "bad-request", "/queues/orders/groups?limit=0": "bad-request",
+		"/stats?queu=orders":                    "bad-request",
+		"/queues/orders/history?step=a":         "bad-request",
+		"/queues/orders/history?from=yesterday": "bad-request",
+		"/queues/orders/groups?limit=0":         "bad-request",
 	} {
 		refused(t, target, answerOf(h.api, request(http.MethodGet, base+target, "")), 400, want)
 	}
-	refused(t, "by id", answerOf(h.api, request(http.MethodGet, base+"/queues/plain/jobs?sort=id", "")), 409, "queue-mismatch")
+	refused(t, "by id",
+		answerOf(h.api, request(http.MethodGet, base+"/queues/plain/jobs?sort=id", "")), 409, "queue-mismatch")
 }
 
 // The same rows come in each format, and the values beside them come in headers.
@@ -210,17 +255,30 @@ func TestListsComeInThreeFormats(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom, \"said\" he\nthere", "a", "b,\"c", "d")
 	for accept, want := range map[string]string{
-		"": "application/json", "*/*": "application/json", "application/*": "application/json", "text/html, */*;q=0.1": "application/json",
-		"application/jsonl": "application/jsonl", "application/x-ndjson": "application/jsonl", "text/csv": "text/csv", "text/*": "text/csv",
-		"application/json;q=0.5, text/csv": "text/csv", "*/*, application/json;q=0": "application/jsonl", "text/csv;q=0, */*": "application/json",
-		"application/x-jsonlines": "application/jsonl", "text/csv;q=2, application/json;q=0.1": "application/json", "text/csv;q=-1, application/json;q=0.1": "application/json",
-		"text/csv;q=NaN, application/json;q=0.1": "application/json", "text/csv;q=high, application/json;q=0.1": "application/json", "/, text/csv": "text/csv",
+		"":                                        "application/json",
+		"*/*":                                     "application/json",
+		"application/*":                           "application/json",
+		"text/html, */*;q=0.1":                    "application/json",
+		"application/jsonl":                       "application/jsonl",
+		"application/x-ndjson":                    "application/jsonl",
+		"text/csv":                                "text/csv",
+		"text/*":                                  "text/csv",
+		"application/json;q=0.5, text/csv":        "text/csv",
+		"*/*, application/json;q=0":               "application/jsonl",
+		"text/csv;q=0, */*":                       "application/json",
+		"application/x-jsonlines":                 "application/jsonl",
+		"text/csv;q=2, application/json;q=0.1":    "application/json",
+		"text/csv;q=-1, application/json;q=0.1":   "application/json",
+		"text/csv;q=NaN, application/json;q=0.1":  "application/json",
+		"text/csv;q=high, application/json;q=0.1": "application/json",
+		"/, text/csv":                             "text/csv",
 	} {
 		r := request(http.MethodGet, base+"/queues/orders/morgue?limit=2&payloads=1", "")
 		r.Header.Set("Accept", accept)
 		w := answerOf(h.api, r)
 		kind, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
-		if kind != want || w.Code != 200 || w.Header().Get("Skein-Next") == "" || w.Header().Get("Skein-As-Of") == "" || w.Header().Get("Vary") != "Accept" {
+		if kind != want || w.Code != 200 || w.Header().Get("Skein-Next") == "" || w.Header().Get("Skein-As-Of") == "" ||
+			w.Header().Get("Vary") != "Accept" {
 			t.Errorf("%s: %d %v", accept, w.Code, w.Header())
 			continue
 		}
@@ -283,7 +341,13 @@ func TestWhatIsPolledHasAnETag(t *testing.T) {
 			t.Errorf("%s has no ETag", target)
 			continue
 		}
-		for header, want := range map[string]int{tag: 304, `"other"`: 200, `"other", ` + tag: 304, "*": 304, strings.TrimPrefix(tag, "W/"): 304} {
+		for header, want := range map[string]int{
+			tag:                           304,
+			`"other"`:                     200,
+			`"other", ` + tag:             304,
+			"*":                           304,
+			strings.TrimPrefix(tag, "W/"): 304,
+		} {
 			r := request(http.MethodGet, target, "")
 			r.Header.Set("If-None-Match", header)
 			w := answerOf(h.api, r)
@@ -294,7 +358,9 @@ func TestWhatIsPolledHasAnETag(t *testing.T) {
 	}
 	before := answerOf(h.api, request(http.MethodGet, base+"/queues/orders", "")).Header().Get("ETag")
 	post[service.Done](h, "/queues/orders/pause", service.NoBody{})
-	if after := answerOf(h.api, request(http.MethodGet, base+"/queues/orders", "")); after.Header().Get("ETag") == before || !strings.Contains(after.Body.String(), `"paused":true`) {
+	if after := answerOf(h.api,
+		request(http.MethodGet, base+"/queues/orders", "")); after.Header().Get("ETag") == before ||
+		!strings.Contains(after.Body.String(), `"paused":true`) {
 		t.Errorf("the queue was paused: %s", after.Body)
 	}
 }

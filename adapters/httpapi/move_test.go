@@ -35,7 +35,10 @@ func TestMovesDoWhatTheySay(t *testing.T) {
 	h.push("e", time.Hour, "p", "q")
 	h.advance(time.Second)
 	const jobs, morgue = "/queues/orders/jobs/move", "/queues/orders/morgue/move"
-	named := post[service.BulkReply](h, jobs, service.MoveBody{BulkBody: service.BulkBody{IDs: []string{"a", "nowhere"}}, To: "moved"})
+	named := post[service.BulkReply](h, jobs, service.MoveBody{
+		BulkBody: service.BulkBody{IDs: []string{"a", "nowhere"}},
+		To:       "moved",
+	})
 	if named.Handled != 2 || named.LookedAt != 2 {
 		t.Errorf("by id: %+v; want the job and the dead letter of a", named)
 	}
@@ -50,7 +53,8 @@ func TestMovesDoWhatTheySay(t *testing.T) {
 		{morgue, service.BulkBody{Match: &service.Match{Prefix: "c"}}, 1},
 		{morgue, service.BulkBody{Match: &service.Match{}}, 1},
 	} {
-		if reply := post[service.BulkReply](h, step.path, service.MoveBody{BulkBody: step.body, To: "moved"}); reply.Handled != step.handled || reply.Continue != "" {
+		if reply := post[service.BulkReply](h, step.path,
+			service.MoveBody{BulkBody: step.body, To: "moved"}); reply.Handled != step.handled || reply.Continue != "" {
 			t.Errorf("%s: %+v, want %d", step.path, reply, step.handled)
 		}
 	}
@@ -82,7 +86,10 @@ func TestMovesAreRefused(t *testing.T) {
 		`{"ids":["a"]}`:                         {400, "bad-request"},
 		`{"to":"moved"}`:                        {400, "bad-request"},
 		`{"ids":["a"],"match":{},"to":"moved"}`: {400, "bad-request"},
-		string(marshalled(t, service.MoveBody{BulkBody: service.BulkBody{IDs: numbered("j", service.MaxMoved+1)}, To: "moved"})): {400, "bad-request"},
+		string(marshalled(t, service.MoveBody{
+			BulkBody: service.BulkBody{IDs: numbered("j", service.MaxMoved+1)},
+			To:       "moved",
+		})): {400, "bad-request"},
 		`{"ids":["a"],"to":"orders"}`:              {400, "invalid-options"},
 		`{"ids":["a"],"to":"nowhere"}`:             {404, "unknown-queue"},
 		`{"ids":["a"],"to":"secret"}`:              {403, "forbidden"},
@@ -90,12 +97,16 @@ func TestMovesAreRefused(t *testing.T) {
 		`{"match":{"prefix":""},"to":"moved"}`:     {400, "bad-request"},
 		`{"match":{},"continue":"x","to":"moved"}`: {400, "invalid-checkpoint"},
 	} {
-		refused(t, body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/move", body)), want.status, want.name)
+		refused(t, body,
+			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/move", body)), want.status, want.name)
 	}
-	refused(t, "ids", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/move", `{"ids":["b"],"to":"moved"}`)), 400, "bad-request")
+	refused(t, "ids",
+		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/move", `{"ids":["b"],"to":"moved"}`)),
+		400, "bad-request")
 	post[service.Done](h, "/queues/moved/resume", service.NoBody{})
 	for _, path := range []string{"/queues/orders/jobs/move", "/queues/orders/morgue/move"} {
-		refused(t, path, answerOf(h.api, request(http.MethodPost, base+path, `{"match":{},"to":"moved"}`)), 409, "not-paused")
+		refused(t, path,
+			answerOf(h.api, request(http.MethodPost, base+path, `{"match":{},"to":"moved"}`)), 409, "not-paused")
 	}
 	if all := get[service.QueueReply](h, "/queues/orders"); all.Length != 1 || all.MorgueLength != 1 {
 		t.Errorf("the source has %+v", all)
@@ -111,7 +122,10 @@ func TestAMoveContinues(t *testing.T) {
 	h.advance(time.Second)
 	var at string
 	for calls := 1; ; calls++ {
-		reply := post[service.BulkReply](h, "/queues/orders/jobs/move", service.MoveBody{BulkBody: service.BulkBody{Match: &service.Match{}, Continue: at}, To: "moved"})
+		reply := post[service.BulkReply](h, "/queues/orders/jobs/move", service.MoveBody{
+			BulkBody: service.BulkBody{Match: &service.Match{}, Continue: at},
+			To:       "moved",
+		})
 		if at = reply.Continue; at == "" {
 			if reply.Handled != len(ids) || calls < 3 {
 				t.Errorf("%+v after %d calls", reply, calls)

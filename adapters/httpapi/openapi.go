@@ -28,22 +28,35 @@ func document(routes []route, authorized bool) []byte {
 		}
 		item[strings.ToLower(r.method)] = s.operation(r)
 	}
+
 	failed := object{"description": "a problem; its type is one of " + problemNames(), "content": object{
 		"application/problem+json": object{"schema": s.of(reflect.TypeFor[service.Problem]())},
 	}}
+
 	components, credentials := object{"schemas": s, "responses": object{"problem": failed}}, []any{}
 	if authorized {
 		components["securitySchemes"] = object{
-			"basic":  object{"type": "http", "scheme": "basic", "description": "a name and a password; skein serve takes its token as the password of any name"},
-			"bearer": object{"type": "http", "scheme": "bearer", "description": "a token, such as that of skein serve"},
+			"basic": object{
+				"type":        "http",
+				"scheme":      "basic",
+				"description": "a name and a password; skein serve takes its token as the password of any name",
+			},
+			"bearer": object{
+				"type":        "http",
+				"scheme":      "bearer",
+				"description": "a token, such as that of skein serve",
+			},
 		}
 		credentials = []any{object{"basic": []string{}}, object{"bearer": []string{}}}
 	}
+
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title": "Skein", "version": "1",
-			"description": "The contents of a Skein store, and actions on it. Bytes are in data if they are UTF-8, and in data_base64 otherwise. Times are by the store's clock unless a description states otherwise.",
+			"title":   "Skein",
+			"version": "1",
+			"description": "The contents of a Skein store, and actions on it. Bytes are in data if they are UTF-8, " +
+				"and in data_base64 otherwise. Times are by the store's clock unless a description states otherwise.",
 		},
 		"servers":    []any{object{"url": "."}},
 		"paths":      paths,
@@ -69,17 +82,28 @@ type schemas map[string]any
 
 func (s schemas) operation(r *route) object {
 	op := object{
-		"operationId": operationID(r), "summary": r.summary, "x-skein-verb": string(r.verb),
-		"responses": object{"200": object{"description": "done", "content": s.contents(r)}, "default": object{"$ref": "#/components/responses/problem"}},
+		"operationId":  operationID(r),
+		"summary":      r.summary,
+		"x-skein-verb": string(r.verb),
+		"responses": object{
+			"200":     object{"description": "done", "content": s.contents(r)},
+			"default": object{"$ref": "#/components/responses/problem"},
+		},
 	}
+
 	if r.polled {
-		op["responses"].(object)["304"] = object{"description": "nothing except as_of has changed since the ETag of If-None-Match"}
+		op["responses"].(object)["304"] = object{
+			"description": "nothing except as_of has changed since the ETag of If-None-Match",
+		}
 	}
 	if parameters := s.parameters(r); len(parameters) > 0 {
 		op["parameters"] = parameters
 	}
 	if r.body != nil {
-		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": s.of(r.body)}}}
+		op["requestBody"] = object{
+			"required": true,
+			"content":  object{"application/json": object{"schema": s.of(r.body)}},
+		}
 		s.close(r.body)
 	}
 	return op
@@ -98,7 +122,11 @@ func (s schemas) contents(r *route) object {
 	contents := object{formats[0].mediaType: object{"schema": s.of(r.reply)}}
 	if r.rows {
 		for _, f := range formats[1:] {
-			contents[f.mediaType] = object{"schema": object{"type": "string", "description": "a line for each row of items; next, as_of and the number of unreached are in the headers Skein-Next, Skein-As-Of and Skein-Unreached"}}
+			contents[f.mediaType] = object{"schema": object{
+				"type": "string",
+				"description": "a line for each row of items; next, as_of and the number of unreached are in the " +
+					"headers Skein-Next, Skein-As-Of and Skein-Unreached",
+			}}
 		}
 	}
 	return contents
@@ -106,20 +134,35 @@ func (s schemas) contents(r *route) object {
 
 func (s schemas) parameters(r *route) (list []any) {
 	if strings.Contains(r.path, "{queue}") {
-		list = append(list, object{"name": "queue", "in": "path", "required": true, "schema": object{"type": "string"}, "description": "the queue"})
+		list = append(list, object{
+			"name":        "queue",
+			"in":          "path",
+			"required":    true,
+			"schema":      object{"type": "string"},
+			"description": "the queue",
+		})
 	}
 	if r.action() {
-		list = append(list, object{"name": reasonHeader, "in": "header", "required": false, "schema": object{"type": "string"}, "description": "why, for the audit and the log; 512 bytes are kept"})
+		list = append(list, object{
+			"name":        reasonHeader,
+			"in":          "header",
+			"required":    false,
+			"schema":      object{"type": "string"},
+			"description": "why, for the audit and the log; 512 bytes are kept",
+		})
 	}
+
 	if r.query == nil {
 		return list
 	}
+
 	for _, p := range parameters(r.query) {
 		schema := s.of(p.typ)
 		number := schema
 		if items, ok := schema["items"].(object); ok {
 			number = items
 		}
+
 		if number["type"] == "integer" {
 			number["minimum"] = p.least
 		}
@@ -129,12 +172,14 @@ func (s schemas) parameters(r *route) (list []any) {
 		if p.enum != nil {
 			schema["enum"] = p.enum
 		}
+
 		if p.deflt != "" {
 			schema["default"] = p.deflt
 			if n, err := strconv.Atoi(p.deflt); err == nil {
 				schema["default"] = n
 			}
 		}
+
 		list = append(list, object{"name": p.name, "in": "query", "description": p.doc, "schema": schema})
 	}
 	return list
@@ -152,6 +197,7 @@ func (s schemas) of(t reflect.Type) object {
 	case reflect.TypeFor[service.Given]():
 		return object{"type": "string", "minLength": 1}
 	}
+
 	switch t.Kind() {
 	case reflect.Pointer:
 		return s.of(t.Elem())
@@ -193,8 +239,10 @@ func (s schemas) named(t reflect.Type) object {
 	if _, there := s[name]; there {
 		return reference
 	}
+
 	schema := object{"type": "object"}
 	s[name] = schema // before its fields, which may refer to it
+
 	properties, required := object{}, []string{}
 	for _, f := range jsonFields(t) {
 		property := s.of(f.typ)
@@ -204,12 +252,14 @@ func (s schemas) named(t reflect.Type) object {
 			required = append(required, f.name)
 		}
 	}
+
 	if len(properties) > 0 {
 		schema["properties"] = properties
 	}
 	if len(required) > 0 {
 		schema["required"] = required
 	}
+
 	return reference
 }
 

@@ -143,14 +143,17 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 		return nil, invalidOption("no inspector; make one with inspect.New")
 	}
 	if o.MaxBodyBytes < 0 || o.MaxHeaderBytes < 0 {
-		return nil, invalidOption("MaxBodyBytes %d, MaxHeaderBytes %d; neither may be negative", o.MaxBodyBytes, o.MaxHeaderBytes)
+		return nil, invalidOption("MaxBodyBytes %d, MaxHeaderBytes %d; neither may be negative",
+			o.MaxBodyBytes, o.MaxHeaderBytes)
 	}
+
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = 1 << 20
 	}
 	if o.MaxHeaderBytes == 0 {
 		o.MaxHeaderBytes = 32 << 10
 	}
+
 	a := &API{o: o}
 	for _, origin := range o.TrustedOrigins {
 		if err := a.origins.AddTrustedOrigin(origin); err != nil {
@@ -160,13 +163,19 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 	if err := a.allowHosts(); err != nil {
 		return nil, err
 	}
+
 	var err error
 	a.service, err = service.New(inspector, service.Options{
-		RedactPayload: o.RedactPayload, RedactError: o.RedactError, RedactID: o.RedactID, CursorKey: o.CursorKey, ReadOnly: o.ReadOnly,
+		RedactPayload: o.RedactPayload,
+		RedactError:   o.RedactError,
+		RedactID:      o.RedactID,
+		CursorKey:     o.CursorKey,
+		ReadOnly:      o.ReadOnly,
 	})
 	if err != nil {
 		return nil, invalidOption("%v", err)
 	}
+
 	a.register()
 	return a, nil
 }
@@ -176,6 +185,7 @@ func (a *API) allowHosts() error {
 	if len(hosts) == 0 && a.o.Authorize == nil {
 		hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
+
 	for _, host := range hosts {
 		name := hostName(host)
 		if name == "" || strings.ContainsAny(host, "/ ") || name != strings.ToLower(strings.Trim(host, "[]")) {

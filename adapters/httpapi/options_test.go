@@ -25,8 +25,16 @@ import (
 
 func TestInvalidOptionsAreRefused(t *testing.T) {
 	for _, o := range []Options{
-		{TrustedOrigins: []string{"ops.example.com"}}, {TrustedOrigins: []string{"https://ops.example.com/jobs"}}, {Hosts: []string{"localhost:8080"}},
-		{Hosts: []string{"https://localhost"}}, {Hosts: []string{""}}, {Hosts: []string{"local/host"}}, {Hosts: []string{"a b"}}, {CursorKey: []byte("short")}, {MaxBodyBytes: -1}, {MaxHeaderBytes: -1},
+		{TrustedOrigins: []string{"ops.example.com"}},
+		{TrustedOrigins: []string{"https://ops.example.com/jobs"}},
+		{Hosts: []string{"localhost:8080"}},
+		{Hosts: []string{"https://localhost"}},
+		{Hosts: []string{""}},
+		{Hosts: []string{"local/host"}},
+		{Hosts: []string{"a b"}},
+		{CursorKey: []byte("short")},
+		{MaxBodyBytes: -1},
+		{MaxHeaderBytes: -1},
 	} {
 		if _, err := New(inspect.New(nil, inspect.Options{}), o); !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("%+v: %v", o, err)
@@ -40,8 +48,17 @@ func TestInvalidOptionsAreRefused(t *testing.T) {
 func TestHostsAreComparedByName(t *testing.T) {
 	h := newHouse(t, Options{Hosts: []string{"Ops.Example.com", "[::1]", "10.0.0.7"}})
 	for host, served := range map[string]bool{
-		"ops.example.com": true, "OPS.example.com:8443": true, "ops.example.com.": true, "[::1]:80": true, "[::1]": true, "10.0.0.7:1": true,
-		"ops.example.com.evil.example": false, "localhost": false, "10.0.0.70": false, "": false, "ops.example.com@evil.example": false,
+		"ops.example.com":              true,
+		"OPS.example.com:8443":         true,
+		"ops.example.com.":             true,
+		"[::1]:80":                     true,
+		"[::1]":                        true,
+		"10.0.0.7:1":                   true,
+		"ops.example.com.evil.example": false,
+		"localhost":                    false,
+		"10.0.0.70":                    false,
+		"":                             false,
+		"ops.example.com@evil.example": false,
 	} {
 		r := request(http.MethodGet, base+"/queues", "")
 		r.Host = host
@@ -56,7 +73,8 @@ func TestACrossOriginRefusalNamesTheOption(t *testing.T) {
 	h := newHouse(t, Options{})
 	r := request(http.MethodPost, base+"/queues/orders/pause", `{}`)
 	r.Header.Set("Origin", "http://ops.example.com")
-	if p := refused(t, "pause", answerOf(h.api, r), 403, "cross-origin"); !strings.Contains(p.Detail, "Options.TrustedOrigins") {
+	if p := refused(t, "pause",
+		answerOf(h.api, r), 403, "cross-origin"); !strings.Contains(p.Detail, "Options.TrustedOrigins") {
 		t.Error(p.Detail)
 	}
 	h.api = h.over(h.store, Options{TrustedOrigins: []string{"http://ops.example.com"}})
@@ -83,15 +101,20 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 		h.push(id+"4", 0, secret)
 		h.turn(core.ShardOf(id+"4", houseShards), 1)
 		longest := []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: id}}
-		if _, err := h.store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Status: ports.NodeStatus{Longest: longest}}, TTL: time.Hour}); err != nil {
+		if _, err := h.store.Announce(t.Context(), ports.AnnounceRequest{
+			Node: ports.Node{Owner: "o", Status: ports.NodeStatus{Longest: longest}},
+			TTL:  time.Hour,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		post[service.BulkReply](h, "/queues/orders/jobs/run-now", service.BulkBody{IDs: []string{id}})
-		post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{Match: &service.Match{Prefix: id + "none", Error: text}})
+		post[service.BulkReply](h, "/queues/orders/jobs/bury",
+			service.BulkBody{Match: &service.Match{Prefix: id + "none", Error: text}})
 		var next string
 		query := url.QueryEscape(id)
 		for _, target := range []string{
-			"/queues/orders/jobs?payloads=9&limit=1", "/queues/orders/jobs?sort=id&payloads=9", "/queues/orders/claimed?payloads=9", "/queues/orders/morgue?payloads=9&limit=1",
+			"/queues/orders/jobs?payloads=9&limit=1", "/queues/orders/jobs?sort=id&payloads=9",
+			"/queues/orders/claimed?payloads=9", "/queues/orders/morgue?payloads=9&limit=1",
 			"/find?payloads=9&id=" + query, "/why?queue=orders&id=" + query, "/nodes", "/audit",
 		} {
 			w := answerOf(h.api, request(http.MethodGet, base+target, ""))
@@ -114,18 +137,27 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 		if len(groups.Items) != 1 || groups.Items[0].Name != "an error" || groups.Items[0].Count != 2 {
 			t.Errorf("%+v", groups)
 		}
-		if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?group="+groups.Items[0].Group); len(page.Items) != 2 || page.Items[0].Group != groups.Items[0].Group {
+		if page := get[service.List[service.DeadRow]](h,
+			"/queues/orders/morgue?group="+groups.Items[0].Group); len(page.Items) != 2 ||
+			page.Items[0].Group != groups.Items[0].Group {
 			t.Errorf("%+v", page)
 		}
-		refused(t, "a group's own name", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?group="+text, "")), 400, "invalid-options")
-		dry := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{Match: &service.Match{}, DryRun: true})
+		refused(t, "a group's own name",
+			answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?group="+text, "")),
+			400, "invalid-options")
+		dry := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{
+			Match:  &service.Match{},
+			DryRun: true,
+		})
 		if len(dry.Dead) != 2 || dry.Dead[0].ID != "someone" {
 			t.Errorf("%+v", dry)
 		}
 		for _, key := range [][]byte{nil, []byte(strings.Repeat("l", 32))} {
 			o.CursorKey = key
 			h.api = h.over(h.store, o)
-			refused(t, "another key", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?after="+next, "")), 400, "invalid-cursor")
+			refused(t, "another key",
+				answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?after="+next, "")),
+				400, "invalid-cursor")
 		}
 	})
 }
@@ -140,9 +172,13 @@ func TestTheJobInFrontIsRedactedInAVerdict(t *testing.T) {
 	for n := 0; core.ShardOf(id, houseShards) != shard.Index; n++ {
 		id = fmt.Sprint(behind, n)
 	}
-	suspect := core.Job{ID: alone, State: core.State{PerformAt: core.InstantOf(epoch), RetryCount: -1, Recoveries: core.AloneRecoveries}}
+	suspect := core.Job{
+		ID:    alone,
+		State: core.State{PerformAt: core.InstantOf(epoch), RetryCount: -1, Recoveries: core.AloneRecoveries},
+	}
 	suspect.Payloads = []core.Payload{{Data: []byte(secret)}}
-	if _, err := h.store.Import(t.Context(), ports.ImportRequest{Shard: shard, Shards: houseShards, Generation: 1, Jobs: []core.Job{suspect}}); err != nil {
+	if _, err := h.store.Import(t.Context(),
+		ports.ImportRequest{Shard: shard, Shards: houseShards, Generation: 1, Jobs: []core.Job{suspect}}); err != nil {
 		t.Fatal(err)
 	}
 	h.advance(time.Second)
@@ -153,7 +189,8 @@ func TestTheJobInFrontIsRedactedInAVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := "/why?queue=orders&id=" + id
-	if v := get[service.WhyReply](h, target); v.Alone != alone || !strings.Contains(v.Text, alone) || v.Found.Queued == nil || v.Found.Queued.Payloads != nil {
+	if v := get[service.WhyReply](h, target); v.Alone != alone || !strings.Contains(v.Text, alone) ||
+		v.Found.Queued == nil || v.Found.Queued.Payloads != nil {
 		t.Fatalf("%+v", v)
 	}
 	h.api = h.over(h.store, Options{RedactID: func(string, string) string { return "someone" }})
@@ -190,7 +227,9 @@ func TestPollersCostAHundredthOfTheStoresTime(t *testing.T) {
 			}
 			var asked atomic.Int64
 			const cost = 20 * time.Millisecond
-			h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			h.api = h.over(storekit.Intercept(h.store, func(
+				ctx context.Context, call storekit.Call, next func(context.Context) error,
+			) error {
 				if call.Method == "Stats" {
 					asked.Add(1)
 					time.Sleep(cost)
@@ -229,7 +268,9 @@ func TestPollersCostAHundredthOfTheStoresTime(t *testing.T) {
 func TestALookEndsWithItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
-		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, _ storekit.Call, _ func(context.Context) error) error {
+		h.api = h.over(storekit.Intercept(h.store, func(
+			ctx context.Context, _ storekit.Call, _ func(context.Context) error,
+		) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}), Options{})
@@ -251,7 +292,8 @@ func TestABodyThatDoesNotComeIsRefused(t *testing.T) {
 		go server.Serve(&oneConn{conn: there, closed: make(chan struct{})})
 		defer server.Close()
 		began := time.Now()
-		go fmt.Fprintf(here, "POST %s/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{", base)
+		go fmt.Fprintf(here, "POST %s/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\n"+
+			"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{", base)
 		reply, err := http.ReadResponse(bufio.NewReader(here), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -270,17 +312,21 @@ func TestAnswersNameShardsThatAreMissing(t *testing.T) {
 		h.dead("boom", numbered("a", 20)...)
 		lost := []core.Shard{{Queue: "orders", Index: 1}}
 		h.api = h.over(&partialStore{h.store, lost}, Options{})
-		if s := get[service.StatsReply](h, "/stats"); len(s.Unreached) != 1 || s.Unreached[0] != "orders/1" || s.Total.MorgueLength != 20 {
+		if s := get[service.StatsReply](h, "/stats"); len(s.Unreached) != 1 || s.Unreached[0] != "orders/1" ||
+			s.Total.MorgueLength != 20 {
 			t.Errorf("%+v", s)
 		}
 		w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue", ""))
-		if page := read[service.List[service.DeadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 || w.Header().Get("Skein-Unreached") != "1" {
+		if page := read[service.List[service.DeadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 ||
+			w.Header().Get("Skein-Unreached") != "1" {
 			t.Errorf("%+v %v", page, w.Header())
 		}
-		if page := get[service.List[service.HistoryRow]](h, "/queues/orders/history"); len(page.Items) != 1 || len(page.Unreached) != 1 || page.Unreached[0] != "orders/1" {
+		if page := get[service.List[service.HistoryRow]](h, "/queues/orders/history"); len(page.Items) != 1 ||
+			len(page.Unreached) != 1 || page.Unreached[0] != "orders/1" {
 			t.Errorf("%+v", page)
 		}
-		if reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{Match: &service.Match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/revive",
+			service.BulkBody{Match: &service.Match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
 			t.Errorf("%+v", reply)
 		}
 	})

@@ -39,16 +39,23 @@ func TestPayloadsAreListedByPages(t *testing.T) {
 	if diff := cmp.Diff(want, texts1); diff != "" {
 		t.Errorf("the dead payloads (-want +got):\n%s", diff)
 	}
-	if page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=a&place=dead&limit=250"); len(page.Items) != 250 || page.Next != "" {
+	if page := get[service.List[service.Payload]](h,
+		"/queues/orders/payloads?id=a&place=dead&limit=250"); len(page.Items) != 250 || page.Next != "" {
 		t.Errorf("a page with all has %d payloads and a next of %q", len(page.Items), page.Next)
 	}
-	if page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=a"); len(page.Items) != 1 || page.Next != "" {
+	if page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=a"); len(page.Items) != 1 ||
+		page.Next != "" {
 		t.Errorf("the queued payloads: %+v", page)
 	}
-	if page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=nobody"); page.Items == nil || len(page.Items) != 0 {
+	if page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=nobody"); page.Items == nil ||
+		len(page.Items) != 0 {
 		t.Errorf("the payloads of nobody: %+v", page)
 	}
-	for query, problem := range map[string]string{"id=a&after=x": "invalid-cursor", "id=a&place=away": "bad-request", "id=": "invalid-id"} {
+	for query, problem := range map[string]string{
+		"id=a&after=x":    "invalid-cursor",
+		"id=a&place=away": "bad-request",
+		"id=":             "invalid-id",
+	} {
 		target := base + "/queues/orders/payloads?" + query
 		refused(t, target, answerOf(h.api, request(http.MethodGet, target, "")), 400, problem)
 	}
@@ -74,7 +81,8 @@ func TestPayloadsAreBoundedInBytes(t *testing.T) {
 	if len(got) != len(large) || pages != 3 {
 		t.Errorf("%d pages of %d payloads; want 3 of %d", pages, len(got), len(large))
 	}
-	found := get[service.List[service.FoundRow]](h, "/find?"+url.Values{"id": {"a"}, "payloads": {"1000"}}.Encode()).Items[0].Queued
+	found := get[service.List[service.FoundRow]](h,
+		"/find?"+url.Values{"id": {"a"}, "payloads": {"1000"}}.Encode()).Items[0].Queued
 	if len(found.Payloads) != 7 || found.PayloadCount != 20 {
 		t.Errorf("found %d of %d payloads; want the 7 that have 8 MiB, of 20", len(found.Payloads), found.PayloadCount)
 	}

@@ -28,6 +28,7 @@ func parameters(t reflect.Type) (list []parameter) {
 		if name == "" {
 			continue
 		}
+
 		p := parameter{name: name, doc: f.Tag.Get("doc"), deflt: f.Tag.Get("default"), index: f.Index, typ: f.Type}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			p.enum = strings.Split(enum, ",")
@@ -46,21 +47,25 @@ func decodeQuery(raw string, into reflect.Value) error {
 	if err != nil {
 		return service.ProblemBadRequest.With("the query can't be read: %v", err)
 	}
+
 	known := parameters(into.Type())
 	for name := range values {
 		if !slices.ContainsFunc(known, func(p parameter) bool { return p.name == name }) {
 			return service.ProblemBadRequest.With("unknown parameter %q; use %s", name, names(known))
 		}
 	}
+
 	for _, p := range known {
 		texts, given := values[p.name]
 		if !given && p.deflt != "" {
 			texts = []string{p.deflt}
 		}
+
 		field := into.FieldByIndex(p.index)
 		if len(texts) > 1 && field.Kind() != reflect.Slice {
 			return service.ProblemBadRequest.With("%s is given %d times; give it once", p.name, len(texts))
 		}
+
 		for _, text := range texts {
 			if err := p.set(field, text); err != nil {
 				return err
@@ -86,6 +91,7 @@ func (p *parameter) set(field reflect.Value, text string) error {
 	invalid := func(want string) error {
 		return service.ProblemBadRequest.With("%s is %q; give %s", p.name, text, want)
 	}
+
 	switch field.Interface().(type) {
 	case string:
 		if !utf8.ValidString(text) {
@@ -135,7 +141,8 @@ func (p *parameter) number(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < p.least || p.most > 0 && n > p.most {
 		if p.most > 0 {
-			return 0, service.ProblemBadRequest.With("%s is %q; give a number from %d to %d", p.name, text, p.least, p.most)
+			return 0, service.ProblemBadRequest.With("%s is %q; give a number from %d to %d",
+				p.name, text, p.least, p.most)
 		}
 		return 0, service.ProblemBadRequest.With("%s is %q; give a number from %d", p.name, text, p.least)
 	}

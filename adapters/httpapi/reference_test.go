@@ -49,7 +49,8 @@ func TestTheDocumentNamesCredentials(t *testing.T) {
 		schemes  []string
 	}{
 		{Options{}, []map[string][]string{}, nil},
-		{Options{Authorize: func(*http.Request, Action) error { return nil }}, []map[string][]string{{"basic": {}}, {"bearer": {}}}, []string{"basic", "bearer"}},
+		{Options{Authorize: func(*http.Request, Action) error { return nil }},
+			[]map[string][]string{{"basic": {}}, {"bearer": {}}}, []string{"basic", "bearer"}},
 	} {
 		h := newHouse(t, tt.o)
 		var document struct {
@@ -58,7 +59,8 @@ func TestTheDocumentNamesCredentials(t *testing.T) {
 				SecuritySchemes map[string]struct{ Type, Scheme string }
 			}
 		}
-		if err := json.Unmarshal(answerOf(h.api, request(http.MethodGet, base+"/openapi.json", "")).Body.Bytes(), &document); err != nil {
+		if err := json.Unmarshal(answerOf(h.api,
+			request(http.MethodGet, base+"/openapi.json", "")).Body.Bytes(), &document); err != nil {
 			t.Fatal(err)
 		}
 		schemes := document.Components.SecuritySchemes
@@ -110,8 +112,9 @@ func TestReferenceOperationIDsAreUnique(t *testing.T) {
 }
 
 const (
-	referenceBegin = "<!-- The rest is made of the table of routes: go test ./adapters/httpapi -run Reference -update -->\n"
-	referencePath  = "../../docs/reference/httpapi.md"
+	referenceBegin = "<!-- The rest is made of the table of routes: " +
+		"go test ./adapters/httpapi -run Reference -update -->\n"
+	referencePath = "../../docs/reference/httpapi.md"
 )
 
 // TestReferenceInDocs holds the second half of docs/reference/httpapi.md to the table.
@@ -139,7 +142,9 @@ func holds(t *testing.T, path, want string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("%s is not what the table says; look whether that is meant, and run go test ./adapters/httpapi -run Reference -update (-want +got):\n%s", path, diff)
+		t.Errorf("%s is not what the table says; look whether that is meant, and run "+
+			"go test ./adapters/httpapi -run Reference -update (-want +got):\n%s",
+			path, diff)
 	}
 }
 

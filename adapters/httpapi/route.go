@@ -44,17 +44,24 @@ func (r *route) action() bool { return r.method == http.MethodPost }
 // routeOf is the route of an operation.
 func routeOf[I, R any](path, summary string, o service.Op[I, R]) route {
 	r := route{
-		method: http.MethodGet, path: path, verb: Verb(o.Verb), summary: summary, time: o.Time, reply: reflect.TypeFor[R](),
-		asks: func(queue string, in any) service.Action { return o.Asks(queue, in.(*I)) },
+		method:  http.MethodGet,
+		path:    path,
+		verb:    Verb(o.Verb),
+		summary: summary,
+		time:    o.Time,
+		reply:   reflect.TypeFor[R](),
+		asks:    func(queue string, in any) service.Action { return o.Asks(queue, in.(*I)) },
 		run: func(ctx context.Context, _ *API, who *service.Caller, queue string, in any) (any, error) {
 			return o.Do(ctx, who, queue, in.(*I))
 		},
 	}
+
 	if o.Acts {
 		r.method, r.body = http.MethodPost, reflect.TypeFor[I]()
 	} else {
 		r.query = reflect.TypeFor[I]()
 	}
+
 	_, r.rows = reflect.TypeFor[*R]().MethodByName("Rows")
 	return r
 }
@@ -83,16 +90,19 @@ func table() []route {
 		polled(routeOf("/stats", "Sizes and lag of all queues, or of one", service.Stats)),
 		polled(routeOf("/queues", "The queues", service.Queues)),
 		polled(routeOf("/queues/{queue}", "Sizes and lag of a queue and of each of its shards", service.QueueStats)),
-		polled(routeOf("/queues/{queue}/history", "Results of a queue's jobs, by minute or a longer step", service.History)),
+		polled(routeOf("/queues/{queue}/history",
+			"Results of a queue's jobs, by minute or a longer step", service.History)),
 		polled(routeOf("/queues/{queue}/jobs", "The queued jobs", service.Jobs)),
 		polled(routeOf("/queues/{queue}/claimed", "The jobs that servers have claimed", service.Claimed)),
 		polled(routeOf("/queues/{queue}/morgue", "The dead letters", service.Morgue)),
 		polled(routeOf("/queues/{queue}/groups", "The groups of dead letters with the same error", service.Groups)),
 		polled(routeOf("/queues/{queue}/quarantine", "The records that can't be read", service.Quarantine)),
-		polled(routeOf("/queues/{queue}/tracked", "The tracked ids, each with the reason why its job does not run", service.Tracked)),
+		polled(routeOf("/queues/{queue}/tracked",
+			"The tracked ids, each with the reason why its job does not run", service.Tracked)),
 		polled(routeOf("/queues/{queue}/payloads", "The payloads of an id, lowest score first", service.Payloads)),
 		polled(routeOf("/queues/{queue}/schedules", "The schedules", service.Schedules)),
-		polled(routeOf("/queues/{queue}/schedules/names", "The names of the schedules, with the number of schedules of each", service.ScheduleNames)),
+		polled(routeOf("/queues/{queue}/schedules/names",
+			"The names of the schedules, with the number of schedules of each", service.ScheduleNames)),
 		polled(routeOf("/queues/{queue}/schedule", "A schedule, with its next ticks", service.Schedule)),
 		polled(routeOf("/find", "The jobs and dead letters of an id", service.Find)),
 		polled(routeOf("/why", "Why the job of an id does not run", service.Why)),
@@ -111,27 +121,41 @@ func actions() []route {
 		routeOf("/queues/{queue}/merge", "Change the merge rule of a queue, for its next merges", service.SetMerge),
 		routeOf("/queues/{queue}/forget", "Remove an empty queue that no server runs", service.Forget),
 		routeOf("/queues/{queue}/recount", "Count a queue's jobs one by one and correct its figures", service.Recount),
-		routeOf("/queues/{queue}/jobs/run-now", "Make queued jobs due, by id or all that match; held jobs are released", service.RunNow),
+		routeOf("/queues/{queue}/jobs/run-now",
+			"Make queued jobs due, by id or all that match; held jobs are released", service.RunNow),
 		routeOf("/queues/{queue}/jobs/release", "Release held jobs, by id or all that match", service.Release),
-		routeOf("/queues/{queue}/jobs/bury-first", "Move the first payloads of queued jobs to the morgue; held jobs continue with the others", service.BuryFirst),
-		routeOf("/queues/{queue}/jobs/delete-first", "Remove the first payloads of queued jobs; held jobs continue with the others", service.DeleteFirst),
-		routeOf("/queues/{queue}/jobs/bury", "Move whole queued jobs to the morgue, by id or all that match and have failed or are held", service.Bury),
-		routeOf("/queues/{queue}/jobs/delete", "Remove queued jobs, by id or all that match and have failed or are held", service.Delete),
-		routeOf("/queues/{queue}/jobs/move", "Move queued jobs to a paused queue: by id, with dead letters and schedules, or all that match", service.Move),
+		routeOf("/queues/{queue}/jobs/bury-first",
+			"Move the first payloads of queued jobs to the morgue; held jobs continue with the others",
+			service.BuryFirst),
+		routeOf("/queues/{queue}/jobs/delete-first",
+			"Remove the first payloads of queued jobs; held jobs continue with the others", service.DeleteFirst),
+		routeOf("/queues/{queue}/jobs/bury",
+			"Move whole queued jobs to the morgue, by id or all that match and have failed or are held", service.Bury),
+		routeOf("/queues/{queue}/jobs/delete",
+			"Remove queued jobs, by id or all that match and have failed or are held", service.Delete),
+		routeOf("/queues/{queue}/jobs/move",
+			"Move queued jobs to a paused queue: by id, with dead letters and schedules, or all that match",
+			service.Move),
 		routeOf("/queues/{queue}/claimed/cancel", "Cancel claimed jobs", service.Cancel),
 		routeOf("/queues/{queue}/morgue/revive", "Revive dead letters, by id or all that match", service.Revive),
-		routeOf("/queues/{queue}/morgue/purge", "Remove dead letters permanently, by id or all that match", service.Purge),
-		routeOf("/queues/{queue}/morgue/move", "Move all dead letters that match to the morgue of a paused queue", service.MoveMorgue),
+		routeOf("/queues/{queue}/morgue/purge",
+			"Remove dead letters permanently, by id or all that match", service.Purge),
+		routeOf("/queues/{queue}/morgue/move",
+			"Move all dead letters that match to the morgue of a paused queue", service.MoveMorgue),
 		routeOf("/queues/{queue}/morgue/edit", "Replace payloads of a dead letter", service.Edit),
 		routeOf("/queues/{queue}/quarantine/discard", "Remove records that can't be read", service.Discard),
 		routeOf("/queues/{queue}/tracked/add", "Track an id", service.Track),
 		routeOf("/queues/{queue}/tracked/remove", "End the tracking of an id", service.Untrack),
 		routeOf("/queues/{queue}/schedules/pause", "Pause schedules", service.PauseSchedules),
 		routeOf("/queues/{queue}/schedules/resume", "End the pause of schedules", service.ResumeSchedules),
-		routeOf("/queues/{queue}/schedules/run", "Push the payloads of schedules once, now; a repeated request pushes again", service.RunSchedules),
-		routeOf("/queues/{queue}/schedules/edit", "Change the times, the payload or the options of schedules", service.EditSchedules),
-		routeOf("/queues/{queue}/schedules/backfill", "Push the payload of a schedule for each past tick of a range", service.BackfillSchedule),
-		routeOf("/queues/{queue}/schedules/remove", "Remove schedules; what they have pushed stays", service.RemoveSchedules),
+		routeOf("/queues/{queue}/schedules/run",
+			"Push the payloads of schedules once, now; a repeated request pushes again", service.RunSchedules),
+		routeOf("/queues/{queue}/schedules/edit",
+			"Change the times, the payload or the options of schedules", service.EditSchedules),
+		routeOf("/queues/{queue}/schedules/backfill",
+			"Push the payload of a schedule for each past tick of a range", service.BackfillSchedule),
+		routeOf("/queues/{queue}/schedules/remove",
+			"Remove schedules; what they have pushed stays", service.RemoveSchedules),
 		routeOf("/nodes/drain", "Drain a server: it gives up its shards and takes no others", service.Drain),
 		routeOf("/nodes/resume", "End the drain of a server", service.ResumeNode),
 	}

@@ -24,19 +24,27 @@ var refusals = []struct {
 	status int
 	want   string
 }{
-	{"a post of another site", Options{}, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, false, 403, "cross-origin"},
-	{"a post of another origin, of an old browser", Options{}, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, false, 403, "cross-origin"},
-	{"rights that refuse", Options{Authorize: func(*http.Request, Action) error { return errors.New("secret reason") }}, nil, true, 403, "forbidden"},
+	{"a post of another site", Options{}, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, false,
+		403, "cross-origin"},
+	{"a post of another origin, of an old browser", Options{},
+		func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, false, 403, "cross-origin"},
+	{"rights that refuse", Options{Authorize: func(*http.Request, Action) error { return errors.New("secret reason") }},
+		nil, true, 403, "forbidden"},
 	{"a foreign host", Options{}, func(r *http.Request) { r.Host = "evil.example" }, true, 421, "foreign-host"},
 	{"a host that is not listed", Options{Hosts: []string{"ops.example"}}, nil, true, 421, "foreign-host"},
 	{"no host", Options{}, func(r *http.Request) { r.Host = "" }, true, 421, "foreign-host"},
 	{"another machine", Options{}, func(r *http.Request) { r.RemoteAddr = "192.0.2.7:999" }, true, 403, "closed"},
 	{"no machine", Options{}, func(r *http.Request) { r.RemoteAddr = "@" }, true, 403, "closed"},
-	{"a proxy on this machine", Options{}, func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, true, 403, "closed"},
+	{"a proxy on this machine", Options{}, func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, true,
+		403, "closed"},
 	{"a large body", Options{}, func(r *http.Request) { r.ContentLength = 2 << 20 }, true, 413, "body-too-large"},
-	{"large headers", Options{}, func(r *http.Request) { r.Header.Set("Cookie", strings.Repeat("x", 40<<10)) }, true, 431, "header-too-large"},
-	{"a large query", Options{}, func(r *http.Request) { r.URL.RawQuery, r.RequestURI = strings.Repeat("x", 40<<10), "" }, true, 431, "header-too-large"},
-	{"a format that there is not", Options{}, func(r *http.Request) { r.Header.Set("Accept", "image/png") }, true, 406, "not-acceptable"},
+	{"large headers", Options{}, func(r *http.Request) { r.Header.Set("Cookie", strings.Repeat("x", 40<<10)) }, true,
+		431, "header-too-large"},
+	{"a large query", Options{}, func(r *http.Request) {
+		r.URL.RawQuery, r.RequestURI = strings.Repeat("x", 40<<10), ""
+	}, true, 431, "header-too-large"},
+	{"a format that there is not", Options{}, func(r *http.Request) { r.Header.Set("Accept", "image/png") }, true, 406,
+		"not-acceptable"},
 }
 
 func TestEveryRouteRefuses(t *testing.T) {
@@ -58,7 +66,8 @@ func TestEveryRouteRefuses(t *testing.T) {
 				if strings.Contains(p.Detail, "secret") {
 					t.Errorf("the answer tells the reason of Authorize: %s", p.Detail)
 				}
-				if w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Cache-Control") != "no-store" {
+				if w.Header().Get("X-Content-Type-Options") != "nosniff" ||
+					w.Header().Get("Cache-Control") != "no-store" {
 					t.Errorf("%s: headers %v", target, w.Header())
 				}
 			}
@@ -185,7 +194,8 @@ func eachRouteAnswers(t *testing.T, at string) {
 		}
 		reply.Body.Close()
 		// No server runs, there is no schedule, and the queue is forgotten on the way.
-		known := p.Type == "urn:skein:problem:unknown-node" || p.Type == "urn:skein:problem:unknown-queue" || p.Type == "urn:skein:problem:unknown-schedule"
+		known := p.Type == "urn:skein:problem:unknown-node" || p.Type == "urn:skein:problem:unknown-queue" ||
+			p.Type == "urn:skein:problem:unknown-schedule"
 		if reply.StatusCode != http.StatusOK && !known {
 			t.Errorf("%s %s: %s %+v", route.method, target, reply.Status, p)
 		}
@@ -195,13 +205,21 @@ func eachRouteAnswers(t *testing.T, at string) {
 func TestWhatIsNoRouteIsAProblem(t *testing.T) {
 	h := newHouse(t, Options{})
 	for target, want := range map[string]string{
-		"/": "not-found", "/api/v1": "not-found", "/api/v1/": "not-found", "/api/v1/stats/": "not-found", "/api/v1/queues/a/b/c": "not-found",
-		"/api/v1//stats": "not-found", "/api/v1/queues/../stats": "not-found", "/api/v1/./stats": "not-found", "/api/v2/stats": "not-found",
+		"/":                       "not-found",
+		"/api/v1":                 "not-found",
+		"/api/v1/":                "not-found",
+		"/api/v1/stats/":          "not-found",
+		"/api/v1/queues/a/b/c":    "not-found",
+		"/api/v1//stats":          "not-found",
+		"/api/v1/queues/../stats": "not-found",
+		"/api/v1/./stats":         "not-found",
+		"/api/v2/stats":           "not-found",
 	} {
 		refused(t, target, answerOf(h.api, request(http.MethodGet, target, "")), 404, want)
 	}
 	refused(t, "DELETE", answerOf(h.api, request(http.MethodDelete, base+"/stats", "")), 405, "method-not-allowed")
-	refused(t, "GET of an action", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/pause", "")), 405, "method-not-allowed")
+	refused(t, "GET of an action",
+		answerOf(h.api, request(http.MethodGet, base+"/queues/orders/pause", "")), 405, "method-not-allowed")
 	for _, queue := range []string{"nowhere", "a%2Fb", "%2e%2e", "%00"} {
 		w := answerOf(h.api, request(http.MethodGet, base+"/queues/"+queue, ""))
 		if w.Code != http.StatusNotFound {

@@ -54,7 +54,9 @@ func calledBy(t *testing.T, route *route, failing string, answered ...func(int, 
 		t.Fatal(err)
 	}
 	called := map[string]bool{}
-	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	h.api = h.over(storekit.Intercept(h.store, func(
+		ctx context.Context, call storekit.Call, next func(context.Context) error,
+	) error {
 		called[call.Method] = true
 		if call.Method == failing {
 			return errors.New("refused")
@@ -87,19 +89,24 @@ func TestAnActionThatIsNotUnderstoodDoesNothing(t *testing.T) {
 		{"morgue/revive", `{"match":{"group":"boom"}}`, "invalid-options", redacted},
 		{"morgue/revive", `{"match":{"group":"boom"},"continue":"x"}`, "invalid-options", redacted},
 		{"morgue/edit", `{"id":"a","edits":[{"old":{"data":"p"},"new":{}}]}`, "bad-request", Options{}},
-		{"morgue/edit", `{"id":"a","edits":[{"old":{"data":"p"},"new":{"data_base64":"!"}}]}`, "bad-request", Options{}},
+		{"morgue/edit", `{"id":"a","edits":[{"old":{"data":"p"},"new":{"data_base64":"!"}}]}`, "bad-request",
+			Options{}},
 		{"morgue/edit", `{"id":"a","edits":[{"old":{},"new":{"data":"q"}}]}`, "bad-request", Options{}},
-		{"morgue/edit", `{"id":"a","edits":[` + strings.Repeat(`{"old":{"data":"p"},"new":{"data":"q"}},`, service.MaxNamed) + `{"old":{"data":"p"},"new":{"data":"q"}}]}`, "bad-request", Options{}},
+		{"morgue/edit", `{"id":"a","edits":[` +
+			strings.Repeat(`{"old":{"data":"p"},"new":{"data":"q"}},`, service.MaxNamed) +
+			`{"old":{"data":"p"},"new":{"data":"q"}}]}`, "bad-request", Options{}},
 		{"quarantine/discard", `{"shard":0,"keys":["x"]}`, "invalid-request", redacted},
 		{"quarantine/discard", `{"shard":99,"keys":["x"]}`, "invalid-request", Options{}},
 	} {
 		h := newHouse(t, tt.o)
 		h.failed("boom", "f", "g")
 		h.dead("boom", "a", "b")
-		refused(t, tt.path+" "+tt.body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/"+tt.path, tt.body)), 400, tt.want)
+		refused(t, tt.path+" "+tt.body,
+			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/"+tt.path, tt.body)), 400, tt.want)
 		h.api = h.over(h.store, Options{})
 		letters := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?payloads=9").Items
-		if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 2 || len(letters) != 2 || !slices.Equal(texts(t, letters[0].Payloads), []string{"p"}) {
+		if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 2 ||
+			len(letters) != 2 || !slices.Equal(texts(t, letters[0].Payloads), []string{"p"}) {
 			t.Errorf("%s %s left %+v and %+v", tt.path, tt.body, jobs, letters)
 		}
 	}
@@ -111,14 +118,17 @@ func TestAMatchChoosesJobsByTheirError(t *testing.T) {
 		h := newHouse(t, Options{})
 		h.failed("boom 1", "a", "b")
 		h.failed("other", "c")
-		if reply := post[service.BulkReply](h, "/queues/orders/jobs/delete", service.BulkBody{Match: &service.Match{Error: "boom"}}); reply.Handled != 2 || reply.Continue != "" {
+		if reply := post[service.BulkReply](h, "/queues/orders/jobs/delete",
+			service.BulkBody{Match: &service.Match{Error: "boom"}}); reply.Handled != 2 || reply.Continue != "" {
 			t.Errorf("%+v", reply)
 		}
-		if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 || jobs[0].ID != "c" {
+		if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 ||
+			jobs[0].ID != "c" {
 			t.Errorf("%+v are left", jobs)
 		}
 		h.dead("boom", numbered("d", service.MaxNamed)...)
-		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{IDs: numbered("d", service.MaxNamed)}); reply.Handled != service.MaxNamed {
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge",
+			service.BulkBody{IDs: numbered("d", service.MaxNamed)}); reply.Handled != service.MaxNamed {
 			t.Errorf("%+v", reply)
 		}
 	})
@@ -151,8 +161,20 @@ func TestABodyThatBreaksOffIsRefused(t *testing.T) {
 func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	for text, want := range map[string]string{
-		`\ud800`: "", `\n\ud800`: "", `\\\ud800`: "", `\u0041\ud800`: "", `\ud83d\ude00\ud800`: "", `\ud83dxude00`: "", `\ud83d`: "", `\udE00\ud83d`: "", `\ud83d\n\ude00`: "",
-		`\\ud800`: `\ud800`, `\\\\ud800`: `\\ud800`, `\ud83d\ude00`: "\U0001F600", `\uD83D\uDE00x`: "\U0001F600x", `\"\u00e9`: `"é`,
+		`\ud800`:             "",
+		`\n\ud800`:           "",
+		`\\\ud800`:           "",
+		`\u0041\ud800`:       "",
+		`\ud83d\ude00\ud800`: "",
+		`\ud83dxude00`:       "",
+		`\ud83d`:             "",
+		`\udE00\ud83d`:       "",
+		`\ud83d\n\ude00`:     "",
+		`\\ud800`:            `\ud800`,
+		`\\\\ud800`:          `\\ud800`,
+		`\ud83d\ude00`:       "\U0001F600",
+		`\uD83D\uDE00x`:      "\U0001F600x",
+		`\"\u00e9`:           `"é`,
 	} {
 		var body service.BulkBody
 		err := decodeBody(header, strings.NewReader(`{"ids":["`+text+`"]}`), &body)
@@ -174,12 +196,16 @@ func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 // A text that marks an action as done is not sealed.
 func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{RedactID: func(string, string) string { return "someone" }, CursorKey: []byte(strings.Repeat("k", 32))})
+		h := newHouse(t, Options{
+			RedactID:  func(string, string) string { return "someone" },
+			CursorKey: []byte(strings.Repeat("k", 32)),
+		})
 		h.dead("boom", numbered("a", 40)...)
 		nonces := map[string]int{}
 		after, target := "", base+"/queues/orders/morgue?limit=1&after="
 		for page := 0; page == 0 || after != ""; page++ {
-			after = read[service.List[service.DeadRow]](t, answerOf(h.api, request(http.MethodGet, target+after, ""))).Next
+			after = read[service.List[service.DeadRow]](t,
+				answerOf(h.api, request(http.MethodGet, target+after, ""))).Next
 			if after == "" {
 				break
 			}
@@ -197,9 +223,12 @@ func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 		}
 		// A key that is drawn is drawn anew.
 		drawn := Options{RedactID: func(string, string) string { return "someone" }}
-		next := read[service.List[service.DeadRow]](t, answerOf(h.over(h.store, drawn), request(http.MethodGet, target, ""))).Next
-		refused(t, "a cursor of another API", answerOf(h.over(h.store, drawn), request(http.MethodGet, target+next, "")), 400, "invalid-cursor")
-		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{Match: &service.Match{}}); reply.Handled != 40 || reply.Continue != "" {
+		next := read[service.List[service.DeadRow]](t,
+			answerOf(h.over(h.store, drawn), request(http.MethodGet, target, ""))).Next
+		refused(t, "a cursor of another API",
+			answerOf(h.over(h.store, drawn), request(http.MethodGet, target+next, "")), 400, "invalid-cursor")
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge",
+			service.BulkBody{Match: &service.Match{}}); reply.Handled != 40 || reply.Continue != "" {
 			t.Errorf("what is done goes on: %+v", reply)
 		}
 	})
@@ -209,7 +238,8 @@ func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 func TestNoErrorIsShownWhereThereIsNone(t *testing.T) {
 	h := newHouse(t, Options{RedactError: func(string, string, string) string { return "an error" }})
 	h.push("a", 0, "p")
-	if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 || jobs[0].LastError != "" {
+	if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 ||
+		jobs[0].LastError != "" {
 		t.Errorf("%+v", jobs)
 	}
 }
@@ -226,17 +256,21 @@ func TestFindLooksForClaimsAndDamageToo(t *testing.T) {
 	if found := get[service.List[service.FoundRow]](h, "/find?id=b").Items; len(found) != 0 {
 		t.Errorf("an id that is nowhere: %+v", found)
 	}
-	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	h.api = h.over(storekit.Intercept(h.store, func(
+		ctx context.Context, call storekit.Call, next func(context.Context) error,
+	) error {
 		err := next(ctx)
 		if reply, ok := call.Reply.(*ports.Found); ok {
 			reply.Damaged = []ports.Place{ports.PlaceDead}
 		}
 		return err
 	}), Options{})
-	if found := get[service.List[service.FoundRow]](h, "/find?id=b").Items; len(found) != 1 || !slices.Equal(found[0].Damaged, []string{"dead"}) {
+	if found := get[service.List[service.FoundRow]](h, "/find?id=b").Items; len(found) != 1 ||
+		!slices.Equal(found[0].Damaged, []string{"dead"}) {
 		t.Errorf("what is damaged: %+v", found)
 	}
-	refused(t, "why without a queue", answerOf(h.api, request(http.MethodGet, base+"/why?id=a", "")), 400, "bad-request")
+	refused(t, "why without a queue",
+		answerOf(h.api, request(http.MethodGet, base+"/why?id=a", "")), 400, "bad-request")
 }
 
 // Totals are of all queues: the longest lag, and the job that has been due for longest.
@@ -248,7 +282,8 @@ func TestTotalsAreOfAllQueues(t *testing.T) {
 	h.push("a", 0, "p")
 	h.advance(60e9)
 	entries := []core.Entry{{ID: "b", Payload: core.Payload{Data: []byte("p")}, When: core.In(0)}}
-	if _, err := h.store.Push(t.Context(), ports.PushRequest{Queue: "plain", Shards: 1, Generation: 1, Entries: entries}); err != nil {
+	if _, err := h.store.Push(t.Context(),
+		ports.PushRequest{Queue: "plain", Shards: 1, Generation: 1, Entries: entries}); err != nil {
 		t.Fatal(err)
 	}
 	h.advance(30e9)
@@ -274,16 +309,25 @@ func TestTotalsAreOfAllQueues(t *testing.T) {
 // Meta beside it.
 func TestWhatIsEmptyIsNotNull(t *testing.T) {
 	h := newHouse(t, Options{})
-	for _, target := range []string{"/queues/orders/morgue", "/queues/orders/jobs", "/queues/orders/groups", "/nodes", "/find?id=a"} {
-		if w := answerOf(h.api, request(http.MethodGet, base+target, "")); !strings.Contains(w.Body.String(), `"items":[]`) {
+	for _, target := range []string{
+		"/queues/orders/morgue", "/queues/orders/jobs", "/queues/orders/groups", "/nodes", "/find?id=a",
+	} {
+		if w := answerOf(h.api,
+			request(http.MethodGet, base+target, "")); !strings.Contains(w.Body.String(), `"items":[]`) {
 			t.Errorf("%s: %s", target, w.Body)
 		}
 	}
-	if w := answerOf(h.api, request(http.MethodGet, base+"/why?queue=orders&id=a", "")); !strings.Contains(w.Body.String(), `"servers":[]`) {
+	if w := answerOf(h.api, request(http.MethodGet, base+"/why?queue=orders&id=a", "")); !strings.Contains(
+		w.Body.String(), `"servers":[]`) {
 		t.Errorf("%s", w.Body)
 	}
-	entries := []core.Entry{{ID: "a", Payload: core.Payload{Data: []byte("text"), Meta: []byte("trace")}, When: core.In(0)}}
-	if _, err := h.store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: entries}); err != nil {
+	entries := []core.Entry{{
+		ID:      "a",
+		Payload: core.Payload{Data: []byte("text"), Meta: []byte("trace")},
+		When:    core.In(0),
+	}}
+	if _, err := h.store.Push(t.Context(),
+		ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: entries}); err != nil {
 		t.Fatal(err)
 	}
 	w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/jobs?payloads=1", ""))
@@ -294,7 +338,8 @@ func TestWhatIsEmptyIsNotNull(t *testing.T) {
 	h.turn(core.ShardOf("a", houseShards), 1)
 	r.Header.Set("Accept", "text/csv")
 	w = answerOf(h.api, r)
-	if text := w.Body.String(); strings.Contains(text, "null") || strings.Contains(text, "0001-01-01") || w.Header().Get("Content-Type") != "text/csv; charset=utf-8; header=present" {
+	if text := w.Body.String(); strings.Contains(text, "null") || strings.Contains(text, "0001-01-01") ||
+		w.Header().Get("Content-Type") != "text/csv; charset=utf-8; header=present" {
 		t.Errorf("%v %s", w.Header(), text)
 	}
 }
@@ -302,11 +347,18 @@ func TestWhatIsEmptyIsNotNull(t *testing.T) {
 // RedactPayload hides the Meta of payloads too: it is not asked about it.
 func TestRedactedPayloadsHaveNoMeta(t *testing.T) {
 	h := newHouse(t, Options{RedactPayload: func(string, string, []byte) []byte { return []byte("hidden") }})
-	entries := []core.Entry{{ID: "a", Payload: core.Payload{Data: []byte("text"), Meta: []byte("secret trace")}, When: core.In(0)}}
-	if _, err := h.store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: entries}); err != nil {
+	entries := []core.Entry{{
+		ID:      "a",
+		Payload: core.Payload{Data: []byte("text"), Meta: []byte("secret trace")},
+		When:    core.In(0),
+	}}
+	if _, err := h.store.Push(t.Context(),
+		ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: entries}); err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range []string{"/queues/orders/jobs?payloads=1", "/find?id=a&payloads=1", "/queues/orders/payloads?id=a&place=queued"} {
+	for _, target := range []string{
+		"/queues/orders/jobs?payloads=1", "/find?id=a&payloads=1", "/queues/orders/payloads?id=a&place=queued",
+	} {
 		text := answerOf(h.api, request(http.MethodGet, base+target, "")).Body.String()
 		if !strings.Contains(text, "hidden") || strings.Contains(text, "meta") || strings.Contains(text, "secret") {
 			t.Errorf("%s: %s", target, text)

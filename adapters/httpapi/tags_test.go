@@ -42,10 +42,16 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 	h.pushTagged("import-7", "c")
 	h.push("d", 0, "p")
 	all := get[service.List[service.JobRow]](h, "/queues/orders/jobs?sort=id")
-	if row := all.Items[0]; row.ID != "a" || !slices.Equal(row.Tags, []string{"import-7", "vip"}) || all.Items[3].Tags != nil {
+	if row := all.Items[0]; row.ID != "a" || !slices.Equal(row.Tags, []string{"import-7", "vip"}) ||
+		all.Items[3].Tags != nil {
 		t.Errorf("jobs %+v", all.Items)
 	}
-	for query, want := range map[string]string{"tag=vip": "[a b]", "tag=import-7&sort=id": "[a b c]", "tag=none": "[]", "tag=import-7&fresh=true&payloads=3": "[a b c]"} {
+	for query, want := range map[string]string{
+		"tag=vip":                            "[a b]",
+		"tag=import-7&sort=id":               "[a b c]",
+		"tag=none":                           "[]",
+		"tag=import-7&fresh=true&payloads=3": "[a b c]",
+	} {
 		page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?"+query)
 		if got := fmt.Sprint(jobIDs(page.Items)); got != want || page.Next != "" {
 			t.Errorf("%s: %s and next %q; want %s", query, got, page.Next, want)
@@ -81,7 +87,8 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 	for index := range houseShards {
 		h.turn(index, 10)
 	}
-	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed?tag=vip"); len(page.Items) != 2 || len(page.Items[0].Tags) != 2 {
+	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed?tag=vip"); len(page.Items) != 2 ||
+		len(page.Items[0].Tags) != 2 {
 		t.Errorf("claimed by a tag: %+v", page.Items)
 	}
 }
@@ -128,7 +135,8 @@ func TestATagThatNoJobCanHaveIsRefused(t *testing.T) {
 		request(http.MethodPost, base+"/queues/orders/jobs/run-now", `{"match": {"tag": "`+long+`"}}`),
 		request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match": {"tag": "a\nb"}}`),
 	} {
-		if w := answerOf(h.api, r); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "invalid tag") || strings.Contains(w.Body.String(), long) {
+		if w := answerOf(h.api, r); w.Code != http.StatusBadRequest ||
+			!strings.Contains(w.Body.String(), "invalid tag") || strings.Contains(w.Body.String(), long) {
 			t.Errorf("%s: %d %s; want a refusal that names the limit", r.URL.Path, w.Code, w.Body)
 		}
 	}
@@ -163,7 +171,9 @@ func TestTagsAreNotShownWithRedactedIDs(t *testing.T) {
 	}
 	body := service.BulkBody{Match: &service.Match{Tag: "ann", Error: "boom"}}
 	post[service.BulkReply](h, "/queues/orders/jobs/run-now", body)
-	if text := answerOf(h.api, request(http.MethodGet, base+"/audit", "")).Body.String(); strings.Contains(text, "ann") || !strings.Contains(text, "tag is") {
+	if text := answerOf(h.api,
+		request(http.MethodGet, base+"/audit", "")).Body.String(); strings.Contains(text, "ann") ||
+		!strings.Contains(text, "tag is") {
 		t.Errorf("the audit is %s; want the filter without the tag", text)
 	}
 }

@@ -20,19 +20,23 @@ func unambiguous(data []byte) error {
 		if err != nil {
 			return nil // its end
 		}
+
 		var in *scope
 		if len(open) > 0 {
 			in = open[len(open)-1]
 		}
+
 		if name, ok := token.(string); ok && in != nil && in.nameNext {
 			if err := in.name(name); err != nil {
 				return err
 			}
 			continue
 		}
+
 		if token == nil {
 			return service.ProblemBadRequest.With("the body has null; omit the field")
 		}
+
 		switch token {
 		case json.Delim('{'):
 			open = append(open, &scope{object: true, nameNext: true, seen: map[string]bool{}})
@@ -47,6 +51,8 @@ func unambiguous(data []byte) error {
 			}
 			in = open[len(open)-1]
 		}
+
+		// A value is complete, so the next string of an object is a name.
 		if in != nil {
 			in.nameNext = in.object
 		}

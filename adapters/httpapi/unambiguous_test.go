@@ -24,20 +24,31 @@ func TestBodiesThatMayMeanAnotherThingAreRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom", "a", "b")
 	for _, body := range []string{
-		`null`, `{"match":null}`, `{"match":{"error":null}}`, `{"match":{"prefix":null}}`, `{"match":{"error":""}}`, `{"match":{"prefix":""}}`,
-		`{"match":{"group":""}}`, `{"match":{},"match":{"error":"x"}}`, `{"match":{"error":"x","error":"boom"}}`, `{"match":{"error":"x"},"Match":{}}`,
-		`{"match":{},"dry_run":true,"dry_run":false}`, `{"match":{},"dry_run":null}`, `{"MATCH":{}}`, `{"match":{"ERROR":"boom"}}`, `{"match":{"prefıx":"a"}}`,
-		`{"match":{},"continue":null}`, `{"match":{},"before":null}`, `{"match":{},"before":"0001-01-01T00:00:00Z"}`, `{"ids":["a"],"ids":["b"]}`,
+		`null`, `{"match":null}`, `{"match":{"error":null}}`, `{"match":{"prefix":null}}`, `{"match":{"error":""}}`,
+		`{"match":{"prefix":""}}`,
+		`{"match":{"group":""}}`, `{"match":{},"match":{"error":"x"}}`, `{"match":{"error":"x","error":"boom"}}`,
+		`{"match":{"error":"x"},"Match":{}}`,
+		`{"match":{},"dry_run":true,"dry_run":false}`, `{"match":{},"dry_run":null}`, `{"MATCH":{}}`,
+		`{"match":{"ERROR":"boom"}}`, `{"match":{"prefıx":"a"}}`,
+		`{"match":{},"continue":null}`, `{"match":{},"before":null}`, `{"match":{},"before":"0001-01-01T00:00:00Z"}`,
+		`{"ids":["a"],"ids":["b"]}`,
 		`{"ids":[null]}`, `{"ids":["a",null]}`, `{"payloads":[{"id":"a","id":"b","payloads":[{"data":"p"}]}]}`,
-		`{"payloads":[{"id":"a","payloads":[{"data":"p"},{"data":"q","data":"p"}]}]}`, `{"payloads":[{"id":"a","payloads":null}]}`,
+		`{"payloads":[{"id":"a","payloads":[{"data":"p"},{"data":"q","data":"p"}]}]}`,
+		`{"payloads":[{"id":"a","payloads":null}]}`,
 	} {
-		refused(t, body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", body)), 400, "bad-request")
+		refused(t, body,
+			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", body)), 400, "bad-request")
 	}
-	p := refused(t, "an empty text", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{"error":""}}`)), 400, "bad-request")
-	if want := "the body can't be read: an empty text in match; omit the field, and send {} to match everything"; p.Detail != want {
+	p := refused(t, "an empty text",
+		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{"error":""}}`)),
+		400, "bad-request")
+	if want := "the body can't be read: an empty text in match; omit the field, " +
+		"and send {} to match everything"; p.Detail != want {
 		t.Errorf("an empty text is refused by %q, want %q", p.Detail, want)
 	}
-	p = refused(t, "a field of another type", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{"prefix":5}}`)), 400, "bad-request")
+	p = refused(t, "a field of another type",
+		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{"prefix":5}}`)),
+		400, "bad-request")
 	if want := "the body can't be read: the field match.prefix is a number; give a text"; p.Detail != want {
 		t.Errorf("a field of another type is refused by %q, want %q", p.Detail, want)
 	}
@@ -52,7 +63,8 @@ func TestBodiesThatMayMeanAnotherThingAreRefused(t *testing.T) {
 	}
 	// The same names, and empty texts, in other places are no mistake.
 	body := `{"payloads":[{"id":"a","payloads":[{"data":""}]},{"id":"b","payloads":[{"data":"x"},{"data":"x"}]}]}`
-	if w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", body)); w.Code != http.StatusOK {
+	if w := answerOf(h.api,
+		request(http.MethodPost, base+"/queues/orders/morgue/purge", body)); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -94,7 +106,8 @@ func TestTheDocumentIsAsStrict(t *testing.T) {
 		}
 	}
 	h := newHouse(t, Options{})
-	if err := json.Unmarshal(answerOf(h.api, request(http.MethodGet, base+"/openapi.json", "")).Body.Bytes(), &document); err != nil {
+	if err := json.Unmarshal(answerOf(h.api,
+		request(http.MethodGet, base+"/openapi.json", "")).Body.Bytes(), &document); err != nil {
 		t.Fatal(err)
 	}
 	for _, route := range table() {
@@ -107,7 +120,8 @@ func TestTheDocumentIsAsStrict(t *testing.T) {
 		if !route.action() {
 			continue
 		}
-		name := strings.TrimPrefix(operation.RequestBody.Content["application/json"].Schema["$ref"], "#/components/schemas/")
+		name := strings.TrimPrefix(operation.RequestBody.Content["application/json"].Schema["$ref"],
+			"#/components/schemas/")
 		if closed := document.Components.Schemas[name].AdditionalProperties; closed == nil || *closed {
 			t.Errorf("%s: %s may have other fields", route.path, name)
 		}
@@ -133,7 +147,8 @@ func TestNoCheckpointHasTheNameOfAGroup(t *testing.T) {
 		w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", string(marshalled(t, body))))
 		holdsNoSecret(t, "revive", w.Body.String(), "dsn-secret")
 		body.Continue = read[service.BulkReply](t, w).Continue
-		if reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", body); reply.Handled != 1500 || body.Continue == "" {
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", body); reply.Handled != 1500 ||
+			body.Continue == "" {
 			t.Errorf("%+v", reply)
 		}
 	})
@@ -157,14 +172,19 @@ func TestFindInAllSaysWhichQueuesDoNotAnswer(t *testing.T) {
 	h.push("a", 0, "p")
 	var lost []string
 	finds := 0
-	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	h.api = h.over(storekit.Intercept(h.store, func(
+		ctx context.Context, call storekit.Call, next func(context.Context) error,
+	) error {
 		if call.Method == "Find" && finds < len(lost) {
 			finds++
 			return errors.New("connection refused")
 		}
 		return next(ctx)
 	}), Options{})
-	for _, tt := range []struct{ lost, want []string }{{nil, nil}, {[]string{"orders"}, []string{core.Shard{Queue: "orders", Index: core.ShardOf("a", houseShards)}.String()}}} {
+	for _, tt := range []struct{ lost, want []string }{
+		{nil, nil},
+		{[]string{"orders"}, []string{core.Shard{Queue: "orders", Index: core.ShardOf("a", houseShards)}.String()}},
+	} {
 		finds, lost = 0, tt.lost
 		page := get[service.List[service.FoundRow]](h, "/find?id=a")
 		if diff := cmp.Diff(tt.want, page.Unreached); diff != "" {
@@ -177,8 +197,10 @@ func TestFindInAllSaysWhichQueuesDoNotAnswer(t *testing.T) {
 	finds, lost = 0, []string{"orders", "plain"}
 	refused(t, "none answers", answerOf(h.api, request(http.MethodGet, base+"/find?id=a", "")), 503, "store")
 	finds, lost = 0, []string{"orders"}
-	refused(t, "the one that is asked for", answerOf(h.api, request(http.MethodGet, base+"/find?id=a&queue=orders", "")), 503, "store")
-	refused(t, "an id that none can have", answerOf(h.over(h.store, Options{}), request(http.MethodGet, base+"/find?id=", "")), 400, "invalid-id")
+	refused(t, "the one that is asked for",
+		answerOf(h.api, request(http.MethodGet, base+"/find?id=a&queue=orders", "")), 503, "store")
+	refused(t, "an id that none can have",
+		answerOf(h.over(h.store, Options{}), request(http.MethodGet, base+"/find?id=", "")), 400, "invalid-id")
 }
 
 // Only a store that does not answer makes a search partial. Any other error is the answer.
@@ -188,7 +210,9 @@ func TestASearchReturnsAnErrorThatIsNoSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.push("a", 0, "p")
-	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	h.api = h.over(storekit.Intercept(h.store, func(
+		ctx context.Context, call storekit.Call, next func(context.Context) error,
+	) error {
 		if r, ok := call.Request.(*ports.FindRequest); ok && r.Queue == "plain" {
 			return ports.ErrUnusable
 		}
@@ -213,7 +237,8 @@ func TestASearchInAllQueuesIsBoundedInBytes(t *testing.T) {
 		if _, err := h.store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.store.Push(t.Context(), ports.PushRequest{Queue: queue, Shards: 1, Generation: 1, Entries: entries}); err != nil {
+		if _, err := h.store.Push(t.Context(),
+			ports.PushRequest{Queue: queue, Shards: 1, Generation: 1, Entries: entries}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +247,8 @@ func TestASearchInAllQueuesIsBoundedInBytes(t *testing.T) {
 		shown, counted = shown+len(row.Queued.Payloads), counted+row.Queued.PayloadCount
 	}
 	if shown != 14 || counted != 60 {
-		t.Errorf("%d payloads of %d are shown; want those of the two queues that have 8 MiB together, 14 of 60", shown, counted)
+		t.Errorf("%d payloads of %d are shown; want those of the two queues that have 8 MiB together, 14 of 60",
+			shown, counted)
 	}
 }
 
@@ -234,14 +260,17 @@ func TestASearchThatIsCutOffIsNoPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.push("a", 0, "p")
-		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		h.api = h.over(storekit.Intercept(h.store, func(
+			ctx context.Context, call storekit.Call, next func(context.Context) error,
+		) error {
 			if r, ok := call.Request.(*ports.FindRequest); ok && r.Queue == "plain" {
 				<-ctx.Done()
 				return ctx.Err()
 			}
 			return next(ctx)
 		}), Options{})
-		refused(t, "a queue that hangs", answerOf(h.api, request(http.MethodGet, base+"/find?id=a", "")), 503, "timeout")
+		refused(t, "a queue that hangs",
+			answerOf(h.api, request(http.MethodGet, base+"/find?id=a", "")), 503, "timeout")
 	})
 }
 
@@ -266,7 +295,8 @@ func TestARefusedMethodNamesThoseThatAreServed(t *testing.T) {
 func TestEachHeaderOfAProxyClosesTheAPI(t *testing.T) {
 	h := newHouse(t, Options{})
 	for _, name := range []string{
-		"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Server", "X-Real-IP", "X-Client-IP",
+		"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port",
+		"X-Forwarded-Server", "X-Real-IP", "X-Client-IP",
 		"True-Client-IP", "CF-Connecting-IP",
 	} {
 		for _, value := range []string{"127.0.0.1", ""} {

@@ -33,7 +33,8 @@ func BenchmarkBlankJobs(b *testing.B) {
 		name                 string
 		metrics, traces, all bool
 	}{
-		{"without", false, false, false}, {"metrics", true, false, false}, {"traces", false, true, true}, {"pushed", false, true, false}, {"both", true, true, false},
+		{"without", false, false, false}, {"metrics", true, false, false}, {"traces", false, true, true},
+		{"pushed", false, true, false}, {"both", true, true, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			tenth := sdk.NewTracerProvider(sdk.WithBatcher(dropped{}), sdk.WithSampler(sdk.TraceIDRatioBased(0.1)))

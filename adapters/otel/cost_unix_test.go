@@ -57,8 +57,13 @@ func BenchmarkMetricsOfAJob(b *testing.B) {
 	b.Run("metrics", func(b *testing.B) {
 		m := newMetrics(b, otel.MetricsOptions{MeterProvider: newMeter(), Queues: []string{"orders"}})
 		shard := core.Shard{Queue: "orders"}
-		e := ports.BatchEvent{Shard: shard, Claims: []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 1)}}},
-			Now: core.InstantOf(time.Unix(2, 0)), Took: time.Microsecond, Outcomes: []core.Outcome{{}}}
+		e := ports.BatchEvent{
+			Shard:    shard,
+			Claims:   []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 1)}}},
+			Now:      core.InstantOf(time.Unix(2, 0)),
+			Took:     time.Microsecond,
+			Outcomes: []core.Outcome{{}},
+		}
 		ended := make([]ports.EndedJob, 64)
 		measured(b, func(n int) {
 			m.BatchEnd(m.BatchStart(context.Background(), e), e)
@@ -77,21 +82,35 @@ func BenchmarkSpanOfARun(b *testing.B) {
 	b.Cleanup(func() { _ = tenth.Shutdown(context.Background()) })
 	b.Run("floor", func(b *testing.B) {
 		tracer := tenth.Tracer("floor")
-		with := []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
-			attribute.String("messaging.system", "skein"), attribute.String("messaging.operation.name", "process"),
-			attribute.String("messaging.operation.type", "process"), attribute.String("messaging.destination.name", "orders"),
-		)}
+		with := []trace.SpanStartOption{
+			trace.WithNewRoot(),
+			trace.WithSpanKind(trace.SpanKindConsumer),
+			trace.WithAttributes(
+				attribute.String("messaging.system", "skein"),
+				attribute.String("messaging.operation.name", "process"),
+				attribute.String("messaging.operation.type", "process"),
+				attribute.String("messaging.destination.name", "orders"),
+			),
+		}
 		measured(b, func(int) {
 			_, span := tracer.Start(context.Background(), "process orders", with...)
 			if span.IsRecording() {
-				span.SetAttributes(attribute.Int("messaging.batch.message_count", 1), attribute.Int("skein.jobs", 1), attribute.Int("skein.retries", 0))
+				span.SetAttributes(
+					attribute.Int("messaging.batch.message_count", 1),
+					attribute.Int("skein.jobs", 1),
+					attribute.Int("skein.retries", 0),
+				)
 			}
 			span.End()
 		})
 	})
 	b.Run("middleware", func(b *testing.B) {
-		run := otel.NewTracing(otel.TracingOptions{TracerProvider: tenth}).Run(func(context.Context, *skein.RawBatch) error { return nil })
-		batch := &skein.RawBatch{Queue: "orders", Jobs: []skein.RawJob{{ID: "a", Payloads: make([]skein.RawPayload, 1)}}}
+		run := otel.NewTracing(otel.TracingOptions{TracerProvider: tenth}).Run(
+			func(context.Context, *skein.RawBatch) error { return nil })
+		batch := &skein.RawBatch{
+			Queue: "orders",
+			Jobs:  []skein.RawJob{{ID: "a", Payloads: make([]skein.RawPayload, 1)}},
+		}
 		measured(b, func(int) {
 			if err := run(context.Background(), batch); err != nil {
 				b.Fatal(err)

@@ -59,6 +59,7 @@ func attributesOf(row metrics.Metric, labels []string) attribute.Set {
 	if row.Messaging != "" {
 		all = append(all, systemKey.String(system), operationKey.String(operations[row.Name]))
 	}
+
 	for i, value := range labels {
 		switch {
 		case i >= len(row.Labels):
@@ -72,6 +73,7 @@ func attributesOf(row metrics.Metric, labels []string) attribute.Set {
 			}
 		}
 	}
+
 	return attribute.NewSet(all...)
 }
 
@@ -88,26 +90,36 @@ type instruments struct {
 }
 
 func newInstruments(meter metric.Meter) (*instruments, error) {
-	in := &instruments{rows: map[string]metrics.Metric{}, counters: map[string]metric.Int64ObservableCounter{}, histograms: map[string]metric.Float64Histogram{}}
+	in := &instruments{
+		rows:       map[string]metrics.Metric{},
+		counters:   map[string]metric.Int64ObservableCounter{},
+		histograms: map[string]metric.Float64Histogram{},
+	}
 	var read []metric.Observable
+
 	for _, row := range metrics.All() {
 		if row.Source != metrics.Process {
 			continue
 		}
+
 		in.rows[row.Name] = row
 		var err error
 		switch row.Type {
 		case metrics.Counter:
-			in.counters[row.Name], err = meter.Int64ObservableCounter(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
+			in.counters[row.Name], err = meter.Int64ObservableCounter(row.OpenTelemetry(),
+				metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
 			read = append(read, in.counters[row.Name])
 		case metrics.Histogram:
-			in.histograms[row.Name], err = meter.Float64Histogram(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help),
+			in.histograms[row.Name], err = meter.Float64Histogram(row.OpenTelemetry(),
+				metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help),
 				metric.WithExplicitBucketBoundaries(row.Buckets...))
 		}
+
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", core.ErrInvalidOptions, row.OpenTelemetry(), err)
 		}
 	}
+
 	// The callback stays for as long as the meter exists, since the counts stay.
 	if _, err := meter.RegisterCallback(in.collect, read...); err != nil {
 		return nil, fmt.Errorf("%w: %w", core.ErrInvalidOptions, err)
@@ -128,7 +140,10 @@ func (in *instruments) collect(_ context.Context, to metric.Observer) error {
 
 // Counter implements [counting.Series]. The series is there from now on, at 0.
 func (in *instruments) Counter(name string, labels ...string) counting.Counter {
-	c := &counter{of: in.counters[name], series: []metric.ObserveOption{metric.WithAttributeSet(attributesOf(in.rows[name], labels))}}
+	c := &counter{
+		of:     in.counters[name],
+		series: []metric.ObserveOption{metric.WithAttributeSet(attributesOf(in.rows[name], labels))},
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.all = append(in.all, c)
@@ -137,7 +152,10 @@ func (in *instruments) Counter(name string, labels ...string) counting.Counter {
 
 // Measure implements [counting.Series].
 func (in *instruments) Measure(name string, labels ...string) counting.Measure {
-	return measure{in.histograms[name], []metric.RecordOption{metric.WithAttributeSet(attributesOf(in.rows[name], labels))}}
+	return measure{
+		in.histograms[name],
+		[]metric.RecordOption{metric.WithAttributeSet(attributesOf(in.rows[name], labels))},
+	}
 }
 
 type counter struct {
@@ -166,16 +184,21 @@ func newObserved(meter metric.Meter, source metrics.Source) (*observed, error) {
 		if row.Source != source {
 			continue
 		}
+
 		var one metric.Float64Observable
 		var err error
 		if row.Type == metrics.Counter {
-			one, err = meter.Float64ObservableCounter(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
+			one, err = meter.Float64ObservableCounter(row.OpenTelemetry(),
+				metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
 		} else {
-			one, err = meter.Float64ObservableGauge(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
+			one, err = meter.Float64ObservableGauge(row.OpenTelemetry(),
+				metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
 		}
+
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", core.ErrInvalidOptions, row.OpenTelemetry(), err)
 		}
+
 		o.rows[row.Name], o.of[row.Name] = row, one
 		o.all = append(o.all, one)
 	}
@@ -183,7 +206,9 @@ func newObserved(meter metric.Meter, source metrics.Source) (*observed, error) {
 }
 
 // register makes the meter call each at every collection, to read the values.
-func (o *observed) register(meter metric.Meter, each func(put func(name string, v float64, labels ...string))) (metric.Registration, error) {
+func (o *observed) register(
+	meter metric.Meter, each func(put func(name string, v float64, labels ...string)),
+) (metric.Registration, error) {
 	return meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
 		each(func(name string, v float64, labels ...string) {
 			to.ObserveFloat64(o.of[name], v, metric.WithAttributeSet(attributesOf(o.rows[name], labels)))

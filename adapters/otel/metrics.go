@@ -50,20 +50,26 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 			return nil, fmt.Errorf("%w: Queues: %w", core.ErrInvalidOptions, err)
 		}
 	}
+
 	meter := meterOf(o.MeterProvider)
 	series, err := newInstruments(meter)
 	if err != nil {
 		return nil, err
 	}
+
 	servers, err := newObserved(meter, metrics.Server)
 	if err != nil {
 		return nil, err
 	}
+
 	m := &Metrics{observer: counting.New(series, o.PerShard, o.Queues...), nodes: new(counting.Nodes)}
-	m.callback, err = servers.register(meter, func(put func(string, float64, ...string)) { m.nodes.Each(m.Queues(), put) })
+	m.callback, err = servers.register(meter, func(put func(string, float64, ...string)) {
+		m.nodes.Each(m.Queues(), put)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", core.ErrInvalidOptions, err)
 	}
+
 	return m, nil
 }
 
@@ -101,15 +107,18 @@ func NewStoreMetrics(inspector *inspect.Inspector, o StoreOptions) (*StoreMetric
 	if err != nil {
 		return nil, err
 	}
+
 	meter := meterOf(o.MeterProvider)
 	all, err := newObserved(meter, metrics.Store)
 	if err != nil {
 		return nil, err
 	}
+
 	callback, err := all.register(meter, store.Each)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", core.ErrInvalidOptions, err)
 	}
+
 	return &StoreMetrics{callback}, nil
 }
 

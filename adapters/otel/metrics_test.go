@@ -77,7 +77,14 @@ func series(m metricdata.Metrics) map[string]float64 {
 // play has events of each kind.
 func play(m ports.Observer, shard core.Shard) {
 	ctx := context.Background()
-	m.Pushed(ctx, ports.PushEvent{Queue: shard.Queue, Entries: 6, Took: time.Millisecond, New: 3, Merged: 2, Duplicate: 1})
+	m.Pushed(ctx, ports.PushEvent{
+		Queue:     shard.Queue,
+		Entries:   6,
+		Took:      time.Millisecond,
+		New:       3,
+		Merged:    2,
+		Duplicate: 1,
+	})
 	claims := []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 3)}}}
 	for _, kind := range []core.OutcomeKind{core.Done, core.Failed} {
 		e := ports.BatchEvent{Shard: shard, Claims: claims, Took: time.Second}
@@ -104,7 +111,13 @@ func newMetrics(t testing.TB, o otel.MetricsOptions) *otel.Metrics {
 }
 
 func node() ports.Node {
-	return ports.Node{Lanes: 8, Status: ports.NodeStatus{Busy: 3, Queues: []ports.QueueStatus{{Queue: "orders", Running: 2, Claimed: 4, Shards: 5}}}}
+	return ports.Node{
+		Lanes: 8,
+		Status: ports.NodeStatus{
+			Busy:   3,
+			Queues: []ports.QueueStatus{{Queue: "orders", Running: 2, Claimed: 4, Shards: 5}},
+		},
+	}
 }
 
 // checked is a store whose server can be looked at.
@@ -123,10 +136,16 @@ func schedule(t *testing.T, store inspect.Store) {
 	}
 	key := core.ScheduleKey{ID: "a", Name: "hourly"}
 	change := ports.ScheduleChange{ScheduleKey: key, Schedule: &core.Schedule{
-		ScheduleKey: key, Recurrence: core.Recurrence{Spec: spec}, Next: core.InstantOf(time.Now().Add(time.Hour)), Revision: 1,
+		ScheduleKey: key,
+		Recurrence:  core.Recurrence{Spec: spec},
+		Next:        core.InstantOf(time.Now().Add(time.Hour)),
+		Revision:    1,
 	}}
 	_, err = store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
-		Shard: core.Shard{Queue: "orders", Index: core.ShardOf("a", 3)}, Shards: 3, Generation: 1, Changes: []ports.ScheduleChange{change},
+		Shard:      core.Shard{Queue: "orders", Index: core.ShardOf("a", 3)},
+		Shards:     3,
+		Generation: 1,
+		Changes:    []ports.ScheduleChange{change},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +164,8 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	schedule(t, store)
-	if _, err := otel.NewStoreMetrics(inspect.New(checked{store}, inspect.Options{}), otel.StoreOptions{MeterProvider: provider}); err != nil {
+	if _, err := otel.NewStoreMetrics(inspect.New(checked{store}, inspect.Options{}),
+		otel.StoreOptions{MeterProvider: provider}); err != nil {
 		t.Fatal(err)
 	}
 	got := provider.collect(t)
@@ -178,9 +198,14 @@ func TestValuesAndAttributes(t *testing.T) {
 	m.Watch(node)
 	play(m, core.Shard{Queue: "orders"})
 	got := provider.collect(t)
-	const push, process = "messaging.destination.name=orders,messaging.operation.name=push,messaging.system=skein", "messaging.destination.name=orders,messaging.operation.name=process,messaging.system=skein"
+	const push, process = "messaging.destination.name=orders,messaging.operation.name=push,messaging.system=skein",
+		"messaging.destination.name=orders,messaging.operation.name=process,messaging.system=skein"
 	for name, want := range map[string]map[string]float64{
-		"messaging.client.sent.messages":      {push + ",skein.met=new": 3, push + ",skein.met=merged": 2, push + ",skein.met=duplicate": 1},
+		"messaging.client.sent.messages": {
+			push + ",skein.met=new":       3,
+			push + ",skein.met=merged":    2,
+			push + ",skein.met=duplicate": 1,
+		},
 		"messaging.client.operation.duration": {push: 1},
 		"messaging.client.consumed.messages":  {process: 6},
 		"messaging.process.duration": {
@@ -191,8 +216,10 @@ func TestValuesAndAttributes(t *testing.T) {
 		"skein.jobs.running": {"messaging.destination.name=orders": 4},
 		"skein.job.payloads": {"messaging.destination.name=orders": 2},
 		"skein.ticks": {
-			"messaging.destination.name=orders,skein.outcome=fired": 2, "messaging.destination.name=orders,skein.outcome=missed": 1,
-			"messaging.destination.name=orders,skein.outcome=skipped": 0, "messaging.destination.name=orders,skein.outcome=broken": 0,
+			"messaging.destination.name=orders,skein.outcome=fired":   2,
+			"messaging.destination.name=orders,skein.outcome=missed":  1,
+			"messaging.destination.name=orders,skein.outcome=skipped": 0,
+			"messaging.destination.name=orders,skein.outcome=broken":  0,
 		},
 		"skein.tick.late": {"messaging.destination.name=orders": 2},
 	} {
@@ -238,13 +265,15 @@ func TestShardsAreThereWhereAskedFor(t *testing.T) {
 }
 
 func TestOptionsAreRefused(t *testing.T) {
-	if _, err := otel.NewMetrics(otel.MetricsOptions{Queues: []string{"a queue"}}); !errors.Is(err, core.ErrInvalidOptions) {
+	if _, err := otel.NewMetrics(
+		otel.MetricsOptions{Queues: []string{"a queue"}}); !errors.Is(err, core.ErrInvalidOptions) {
 		t.Errorf("a bad queue: %v", err)
 	}
 	if _, err := otel.NewStoreMetrics(nil, otel.StoreOptions{}); !errors.Is(err, core.ErrInvalidOptions) {
 		t.Errorf("no inspector: %v", err)
 	}
-	if _, err := otel.NewStoreMetrics(inspect.New(memory.New(memory.Options{}), inspect.Options{}), otel.StoreOptions{Timeout: -1}); !errors.Is(err, core.ErrInvalidOptions) {
+	if _, err := otel.NewStoreMetrics(inspect.New(memory.New(memory.Options{}), inspect.Options{}),
+		otel.StoreOptions{Timeout: -1}); !errors.Is(err, core.ErrInvalidOptions) {
 		t.Errorf("a Timeout below 0: %v", err)
 	}
 	if m, err := otel.NewMetrics(otel.MetricsOptions{}); err != nil { // of the global provider

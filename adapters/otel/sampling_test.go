@@ -33,7 +33,9 @@ func (*chosen) Description() string { return "chosen" }
 func TestWhatIsNotSampledIsNotStored(t *testing.T) {
 	for _, sample := range []bool{false, true} {
 		s := newShop(t, otel.TracingOptions{})
-		tracing := otel.NewTracing(otel.TracingOptions{TracerProvider: sdk.NewTracerProvider(sdk.WithSampler(&chosen{sample: sample}))})
+		tracing := otel.NewTracing(otel.TracingOptions{
+			TracerProvider: sdk.NewTracerProvider(sdk.WithSampler(&chosen{sample: sample})),
+		})
 		s.client = skein.NewClient(s.store, skein.ClientOptions{Middleware: []skein.PushMiddleware{tracing.Push}})
 		s.push(t.Context(), "a", "p")
 		s.run(done)
@@ -67,8 +69,10 @@ func TestOnlyRunsOfSampledPushes(t *testing.T) {
 		handled := 0
 		s.run(func(_ context.Context, _ string, payloads [][]byte) error { handled = len(payloads); return nil })
 		spans := s.ofKind(trace.SpanKindConsumer)
-		if len(spans) != tt.spans || runs.asked != tt.spans || handled != len(tt.sampled) || tt.spans == 1 && len(spans[0].Links) != 1 {
-			t.Errorf("pushes %v: %d payloads handled, sampler asked %d times, spans %v", tt.sampled, handled, runs.asked, spans)
+		if len(spans) != tt.spans || runs.asked != tt.spans || handled != len(tt.sampled) ||
+			tt.spans == 1 && len(spans[0].Links) != 1 {
+			t.Errorf("pushes %v: %d payloads handled, sampler asked %d times, spans %v",
+				tt.sampled, handled, runs.asked, spans)
 		}
 	}
 }

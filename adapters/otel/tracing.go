@@ -84,10 +84,16 @@ func NewTracing(o TracingOptions) *Tracing {
 	if o.ErrorText == nil {
 		o.ErrorText = func(err error) string { return core.CutText(err.Error(), errorTextBytes) }
 	}
+
 	schema := trace.WithSchemaURL("https://opentelemetry.io/schemas/" + metrics.Conventions)
 	t := &Tracing{tracer: o.TracerProvider.Tracer(scope, schema), options: o}
-	t.pushes.operation, t.pushes.kind, t.pushes.options = pushing, sending, []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer)}
-	t.runs.operation, t.runs.kind, t.runs.options = processing, processing, []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer)}
+	t.pushes.operation, t.pushes.kind, t.pushes.options = pushing, sending, []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindProducer),
+	}
+	t.runs.operation, t.runs.kind, t.runs.options = processing, processing, []trace.SpanStartOption{
+		trace.WithNewRoot(),
+		trace.WithSpanKind(trace.SpanKindConsumer),
+	}
 	return t
 }
 
@@ -96,9 +102,12 @@ func (s *starts) of(queue string) *start {
 	if known, ok := s.known.Load(queue); ok {
 		return known.(*start)
 	}
-	made, _ := s.known.LoadOrStore(queue, &start{s.operation + " " + queue, append(slices.Clone(s.options), trace.WithAttributes(
-		systemKey.String(system), operationKey.String(s.operation), typeKey.String(s.kind), queueKey.String(queue),
-	))})
+	made, _ := s.known.LoadOrStore(queue, &start{
+		s.operation + " " + queue,
+		append(slices.Clone(s.options), trace.WithAttributes(
+			systemKey.String(system), operationKey.String(s.operation), typeKey.String(s.kind), queueKey.String(queue),
+		)),
+	})
 	return made.(*start)
 }
 
@@ -136,6 +145,7 @@ func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
 		if t.options.OnlySampled && !anySampled(batch) {
 			return next(ctx, batch)
 		}
+
 		s := t.runs.of(batch.Queue)
 		ctx, span := t.tracer.Start(ctx, s.name, s.options...)
 		if span.IsRecording() {
@@ -144,6 +154,7 @@ func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
 				span.AddLink(link)
 			}
 		}
+
 		defer func() { t.end(span, err) }()
 		return next(ctx, batch)
 	}
@@ -166,16 +177,19 @@ func (t *Tracing) attributes(batch *skein.RawBatch) []attribute.KeyValue {
 	for i := range batch.Jobs {
 		payloads += len(batch.Jobs[i].Payloads)
 	}
+
 	all := []attribute.KeyValue{countKey.Int(payloads), attribute.Int("skein.jobs", len(batch.Jobs))}
 	if t.options.Shards {
 		all = append(all, shardKey.String(strconv.Itoa(batch.Shard)))
 	}
+
 	if len(batch.Jobs) == 1 {
 		all = append(all, attribute.Int("skein.retries", batch.Jobs[0].Retries))
 		if t.options.IDs {
 			all = append(all, attribute.String("skein.id", batch.Jobs[0].ID))
 		}
 	}
+
 	return all
 }
 
@@ -187,10 +201,12 @@ func (t *Tracing) links(batch *skein.RawBatch) (links []trace.Link) {
 			if len(links) >= t.options.MaxLinks {
 				return links
 			}
+
 			pushed := contextOf(payload.Meta)
 			if !pushed.IsValid() || seen[pushed.SpanID()] {
 				continue
 			}
+
 			if seen == nil {
 				seen = make(map[trace.SpanID]bool)
 			}
@@ -242,6 +258,7 @@ func errorType(err error) string {
 	if errors.As(err, &panicked) {
 		return "panic"
 	}
+
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {
@@ -249,6 +266,7 @@ func errorType(err error) string {
 		}
 		err = inner
 	}
+
 	name := fmt.Sprintf("%T", err)
 	if name == "*errors.errorString" || name == "*fmt.wrapErrors" || name == "*errors.joinError" {
 		return otherError

@@ -110,19 +110,28 @@ func TestARunLinksToThePushesOfItsPayloads(t *testing.T) {
 		}
 	}
 	run := runs[0]
-	if diff := cmp.Diff([]string{pushes[0].SpanContext.SpanID().String(), pushes[1].SpanContext.SpanID().String()}, linked(run)); diff != "" {
+	if diff := cmp.Diff([]string{pushes[0].SpanContext.SpanID().String(), pushes[1].SpanContext.SpanID().String()},
+		linked(run)); diff != "" {
 		t.Errorf("links (-want +got):\n%s", diff)
 	}
 	if run.Parent.IsValid() || run.SpanContext.SpanID() != handler.SpanID() || run.Status.Code != codes.Unset {
-		t.Errorf("the run is below %v, with the status %v; its handler has %v", run.Parent, run.Status, handler.SpanID())
+		t.Errorf("the run is below %v, with the status %v; its handler has %v",
+			run.Parent, run.Status, handler.SpanID())
 	}
 	shard := attributes(run)["messaging.destination.partition.id"]
 	if shard == nil {
 		t.Error("no shard")
 	}
 	if diff := cmp.Diff(map[string]any{
-		"messaging.system": "skein", "messaging.operation.name": "process", "messaging.operation.type": "process", "messaging.destination.name": "orders",
-		"messaging.batch.message_count": int64(2), "skein.jobs": int64(1), "skein.retries": int64(0), "skein.id": "42", "messaging.destination.partition.id": shard,
+		"messaging.system":                   "skein",
+		"messaging.operation.name":           "process",
+		"messaging.operation.type":           "process",
+		"messaging.destination.name":         "orders",
+		"messaging.batch.message_count":      int64(2),
+		"skein.jobs":                         int64(1),
+		"skein.retries":                      int64(0),
+		"skein.id":                           "42",
+		"messaging.destination.partition.id": shard,
 	}, attributes(run)); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)
 	}
@@ -133,7 +142,8 @@ func TestNoIDUnlessItIsAskedFor(t *testing.T) {
 	s.push(t.Context(), "secret", "payload")
 	s.run(done)
 	for _, span := range s.spans.GetSpans() {
-		if text := fmt.Sprint(span); strings.Contains(text, "secret") || attributes(span)["messaging.destination.partition.id"] != nil {
+		if text := fmt.Sprint(span); strings.Contains(text, "secret") ||
+			attributes(span)["messaging.destination.partition.id"] != nil {
 			t.Errorf("a span tells the id or the shard: %s", text)
 		}
 	}
@@ -141,7 +151,10 @@ func TestNoIDUnlessItIsAskedFor(t *testing.T) {
 
 func TestARetryLinksToItsPushAgain(t *testing.T) {
 	s := newShop(t, otel.TracingOptions{})
-	s.queue = skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Backoff: func(int) time.Duration { return 0 }})
+	s.queue = skein.NewQueue("orders", skein.QueueOptions[[]byte]{
+		Codec:   skein.RawCodec{},
+		Backoff: func(int) time.Duration { return 0 },
+	})
 	s.push(t.Context(), "42", "one")
 	calls := 0
 	s.run(func(context.Context, string, [][]byte) error {
@@ -160,7 +173,8 @@ func TestARetryLinksToItsPushAgain(t *testing.T) {
 			t.Errorf("run %d has %v: %s", i, run.Attributes, diff)
 		}
 		failed := i < 2
-		if (run.Status.Code == codes.Error) != failed || failed && run.Status.Description != "charge: the bank is closed" {
+		if (run.Status.Code == codes.Error) != failed ||
+			failed && run.Status.Description != "charge: the bank is closed" {
 			t.Errorf("run %d has the status %v", i, run.Status)
 		}
 	}
@@ -176,14 +190,23 @@ func TestHowASpanEnds(t *testing.T) {
 		also    attribute.KeyValue
 	}{
 		{"done", otel.TracingOptions{}, nil, sdk.Status{}, attribute.KeyValue{}},
-		{"snoozed", otel.TracingOptions{}, skein.Snooze(time.Hour), sdk.Status{}, attribute.Bool("skein.snoozed", true)},
-		{"awaiting", otel.TracingOptions{}, skein.Await(time.Hour), sdk.Status{}, attribute.Bool("skein.awaiting", true)},
-		{"failed", otel.TracingOptions{}, errors.New("boom"), sdk.Status{Code: codes.Error, Description: "boom"}, attribute.String("error.type", "_OTHER")},
+		{"snoozed", otel.TracingOptions{}, skein.Snooze(time.Hour), sdk.Status{},
+			attribute.Bool("skein.snoozed", true)},
+		{"awaiting", otel.TracingOptions{}, skein.Await(time.Hour), sdk.Status{},
+			attribute.Bool("skein.awaiting", true)},
+		{"failed", otel.TracingOptions{}, errors.New("boom"), sdk.Status{Code: codes.Error, Description: "boom"},
+			attribute.String("error.type", "_OTHER")},
 		{"of a type", otel.TracingOptions{}, fmt.Errorf("charge: %w", private{errors.New("boom")}),
-			sdk.Status{Code: codes.Error, Description: "charge: boom"}, attribute.String("error.type", "otel_test.private")},
-		{"a text that is hidden", otel.TracingOptions{ErrorText: func(error) string { return "" }}, errors.New("boom"), sdk.Status{Code: codes.Error}, attribute.KeyValue{}},
-		{"a function that panics", otel.TracingOptions{ErrorText: func(error) string { panic("oh") }}, errors.New("boom"), sdk.Status{Code: codes.Error}, attribute.KeyValue{}},
-		{"a long text", otel.TracingOptions{}, errors.New(strings.Repeat("x", 5000)), sdk.Status{Code: codes.Error, Description: strings.Repeat("x", 1000)}, attribute.KeyValue{}},
+			sdk.Status{
+				Code:        codes.Error,
+				Description: "charge: boom",
+			}, attribute.String("error.type", "otel_test.private")},
+		{"a text that is hidden", otel.TracingOptions{ErrorText: func(error) string { return "" }}, errors.New("boom"),
+			sdk.Status{Code: codes.Error}, attribute.KeyValue{}},
+		{"a function that panics", otel.TracingOptions{ErrorText: func(error) string { panic("oh") }},
+			errors.New("boom"), sdk.Status{Code: codes.Error}, attribute.KeyValue{}},
+		{"a long text", otel.TracingOptions{}, errors.New(strings.Repeat("x", 5000)),
+			sdk.Status{Code: codes.Error, Description: strings.Repeat("x", 1000)}, attribute.KeyValue{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -205,7 +228,8 @@ func TestAPanicEndsItsSpan(t *testing.T) {
 	s := newShop(t, otel.TracingOptions{})
 	s.push(t.Context(), "42", "one")
 	s.run(func(context.Context, string, [][]byte) error { panic("boom") })
-	if run := s.ofKind(trace.SpanKindConsumer)[0]; run.Status.Code != codes.Error || attributes(run)["error.type"] != "panic" {
+	if run := s.ofKind(trace.SpanKindConsumer)[0]; run.Status.Code != codes.Error ||
+		attributes(run)["error.type"] != "panic" {
 		t.Errorf("status %v, attributes %v", run.Status, run.Attributes)
 	}
 }
@@ -231,7 +255,8 @@ func TestOnePushOfManyIsOneLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run(done)
-	if run := s.ofKind(trace.SpanKindConsumer)[0]; len(run.Links) != 1 || attributes(run)["messaging.batch.message_count"] != int64(50) {
+	if run := s.ofKind(trace.SpanKindConsumer)[0]; len(run.Links) != 1 ||
+		attributes(run)["messaging.batch.message_count"] != int64(50) {
 		t.Errorf("%d links, attributes %v; want 1, of 50 payloads", len(run.Links), run.Attributes)
 	}
 }
@@ -247,7 +272,8 @@ func TestLinksAreBounded(t *testing.T) {
 		if len(run.Links) != want {
 			t.Errorf("MaxLinks %d: %d links, want %d", most, len(run.Links), want)
 		}
-		if first := s.ofKind(trace.SpanKindProducer)[0].SpanContext.SpanID().String(); want > 0 && linked(run)[0] != first {
+		if first := s.ofKind(trace.SpanKindProducer)[0].SpanContext.SpanID().String(); want > 0 &&
+			linked(run)[0] != first {
 			t.Errorf("MaxLinks %d: the first link is not to the payload of the lowest score", most)
 		}
 	}
@@ -256,7 +282,8 @@ func TestLinksAreBounded(t *testing.T) {
 // A foreign Meta stays, and links to nothing.
 func TestForeignMetaIsLeftAlone(t *testing.T) {
 	foreign := []string{
-		"mine", " ", "00-", "00-zz-zz-01", "\x00\xff", strings.Repeat("x", 256), "00-00000000000000000000000000000000-0000000000000000-01",
+		"mine", " ", "00-", "00-zz-zz-01", "\x00\xff", strings.Repeat("x", 256),
+		"00-00000000000000000000000000000000-0000000000000000-01",
 		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 \xff=\x00",
 	}
 	for i, meta := range foreign {
@@ -269,7 +296,10 @@ func TestForeignMetaIsLeftAlone(t *testing.T) {
 			}
 		}
 		s.push(t.Context(), "42", "one", skein.Meta([]byte(meta)))
-		server := skein.NewServer(s.store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Middleware: []skein.Middleware{s.tracing.Run, see}}, s.queue.Handler(done))
+		server := skein.NewServer(s.store, skein.ServerOptions{
+			Logger:     slog.New(slog.DiscardHandler),
+			Middleware: []skein.Middleware{s.tracing.Run, see},
+		}, s.queue.Handler(done))
 		if _, err := server.RunDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -294,12 +324,18 @@ func TestTracestateGoesAlong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		caller := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, TraceState: state})
+		caller := trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID:    trace.TraceID{1},
+			SpanID:     trace.SpanID{2},
+			TraceFlags: trace.FlagsSampled,
+			TraceState: state,
+		})
 		s.push(trace.ContextWithSpanContext(t.Context(), caller), "42", "one")
 		s.run(done)
 		link := s.ofKind(trace.SpanKindConsumer)[0].Links[0].SpanContext
 		if link.TraceState().String() != tt.want || link.TraceID() != caller.TraceID() {
-			t.Errorf("a tracestate of %d bytes: the link has %q of %v", len(tt.value), link.TraceState(), link.TraceID())
+			t.Errorf("a tracestate of %d bytes: the link has %q of %v",
+				len(tt.value), link.TraceState(), link.TraceID())
 		}
 	}
 }
@@ -320,7 +356,10 @@ func TestWithoutATracerNothingIsStored(t *testing.T) {
 			return next(ctx, b)
 		}
 	}
-	server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Middleware: []skein.Middleware{tracing.Run, see}}, queue.Handler(done))
+	server := skein.NewServer(store, skein.ServerOptions{
+		Logger:     slog.New(slog.DiscardHandler),
+		Middleware: []skein.Middleware{tracing.Run, see},
+	}, queue.Handler(done))
 	if _, err := server.RunDue(t.Context()); err != nil {
 		t.Fatal(err)
 	}

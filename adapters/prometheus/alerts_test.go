@@ -180,7 +180,8 @@ func (s *server) offers() {
 		await(s.t, func() error {
 			values, err := ask[[]string](s, "label/"+parts[2]+"/values", url.Values{"match[]": {parts[1]}})
 			if err != nil || !slices.Equal(values, want[variable.Name]) {
-				return fmt.Errorf("the board offers %q as %s, want %q, error %v", values, variable.Name, want[variable.Name], err)
+				return fmt.Errorf("the board offers %q as %s, want %q, error %v",
+					values, variable.Name, want[variable.Name], err)
 			}
 			return nil
 		})

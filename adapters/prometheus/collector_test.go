@@ -140,7 +140,11 @@ func TestCollectorShowsTheLongestRun(t *testing.T) {
 		began := core.InstantOf(time.Now())
 		for i, at := range []core.Instant{began.Add(10 * time.Second), began, began.Add(20 * time.Second)} {
 			name := string(rune('a' + i))
-			status := ports.NodeStatus{Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: name, Began: at}}}
+			status := ports.NodeStatus{Longest: []ports.RunningJob{{
+				Shard: core.Shard{Queue: "orders"},
+				ID:    name,
+				Began: at,
+			}}}
 			node := ports.Node{Owner: name, Name: name, Queues: []string{"orders"}, Lanes: 1, Status: status}
 			if _, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: node, TTL: time.Hour}); err != nil {
 				t.Fatal(err)
@@ -193,16 +197,23 @@ func TestCollectorShowsHowLateTicksAre(t *testing.T) {
 			store ports.ShardStore
 			want  map[string]float64
 		}{
-			"all":               {store, map[string]float64{"late": 60, "early": 0}},
-			"none":              {unreadableTicks{store, nil}, map[string]float64{}},
-			"some, without its": {unreadableTicks{store, []core.Shard{{Queue: "late"}}}, map[string]float64{"early": 0}},
-			"some":              {unreadableTicks{store, []core.Shard{{Queue: "late", Index: 1}}}, map[string]float64{"late": 60, "early": 0}},
+			"all":  {store, map[string]float64{"late": 60, "early": 0}},
+			"none": {unreadableTicks{store, nil}, map[string]float64{}},
+			"some, without its": {
+				unreadableTicks{store, []core.Shard{{Queue: "late"}}},
+				map[string]float64{"early": 0},
+			},
+			"some": {
+				unreadableTicks{store, []core.Shard{{Queue: "late", Index: 1}}},
+				map[string]float64{"late": 60, "early": 0},
+			},
 		} {
 			late, got := map[string]float64{}, gather(t, newCollector(t, tt.store))
 			for _, m := range got["skein_schedule_late_seconds"].GetMetric() {
 				late[m.Label[0].GetValue()] = m.GetGauge().GetValue()
 			}
-			if !maps.Equal(late, tt.want) || got["skein_queue_jobs"] == nil || got["skein_exporter_up"].Metric[0].GetGauge().GetValue() != 1 {
+			if !maps.Equal(late, tt.want) || got["skein_queue_jobs"] == nil ||
+				got["skein_exporter_up"].Metric[0].GetGauge().GetValue() != 1 {
 				t.Errorf("%s: %v, want %v and the other values", name, late, tt.want)
 			}
 		}

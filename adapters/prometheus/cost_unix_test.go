@@ -45,7 +45,10 @@ func BenchmarkMetricsOfAJob(b *testing.B) {
 			Name: row.Name, Buckets: row.Buckets, NativeHistogramBucketFactor: nativeGrowth,
 			NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeReset,
 		})
-		counters := [2]prometheus.Counter{prometheus.NewCounter(prometheus.CounterOpts{Name: "a"}), prometheus.NewCounter(prometheus.CounterOpts{Name: "b"})}
+		counters := [2]prometheus.Counter{
+			prometheus.NewCounter(prometheus.CounterOpts{Name: "a"}),
+			prometheus.NewCounter(prometheus.CounterOpts{Name: "b"}),
+		}
 		measured(b, func(int) {
 			for range 3 {
 				histogram.Observe(1e-6)
@@ -57,8 +60,13 @@ func BenchmarkMetricsOfAJob(b *testing.B) {
 	b.Run("metrics", func(b *testing.B) {
 		m := newMetrics(b, Options{Queues: []string{"orders"}})
 		shard := core.Shard{Queue: "orders"}
-		e := ports.BatchEvent{Shard: shard, Claims: []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 1)}}},
-			Now: core.InstantOf(time.Unix(2, 0)), Took: time.Microsecond, Outcomes: []core.Outcome{{}}}
+		e := ports.BatchEvent{
+			Shard:    shard,
+			Claims:   []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 1)}}},
+			Now:      core.InstantOf(time.Unix(2, 0)),
+			Took:     time.Microsecond,
+			Outcomes: []core.Outcome{{}},
+		}
 		ended := make([]ports.EndedJob, 64)
 		measured(b, func(n int) {
 			m.BatchEnd(m.BatchStart(context.Background(), e), e)

@@ -42,12 +42,26 @@ func loseServer(t *testing.T, store ports.ShardStore) {
 	}
 	_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 	must(err)
-	_, err = store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "lost", Name: "blue", Queues: []string{"orders"}}, TTL: lostTTL})
+	_, err = store.Announce(t.Context(), ports.AnnounceRequest{
+		Node: ports.Node{Owner: "lost", Name: "blue", Queues: []string{"orders"}},
+		TTL:  lostTTL,
+	})
 	must(err)
-	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "lost", Attempt: 1, TTL: lostTTL})
+	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		Owner:      "lost",
+		Attempt:    1,
+		TTL:        lostTTL,
+	})
 	must(err)
 	turn, err := store.Turn(t.Context(), ports.TurnRequest{
-		Lease: ports.Lease{Shard: shard, Owner: "lost", Token: lease.Token}, TTL: lostTTL, Node: "blue", Number: 1, Want: core.MaxTurnJobs,
+		Lease:  ports.Lease{Shard: shard, Owner: "lost", Token: lease.Token},
+		TTL:    lostTTL,
+		Node:   "blue",
+		Number: 1,
+		Want:   core.MaxTurnJobs,
 	})
 	must(err)
 	if len(turn.Claims) != lostJobs {
@@ -71,21 +85,25 @@ func TestALostServerRaisesOneAlert(t *testing.T) {
 		t.Fatal(err)
 	}
 	if q := stats[0]; q.Waiting() != lostJobs || q.Length() != 0 || q.Lag != time.Minute {
-		t.Errorf("%d jobs wait, %d of them in the queue, lag %v; want %d, 0 and %v", q.Waiting(), q.Length(), q.Lag, lostJobs, time.Minute)
+		t.Errorf("%d jobs wait, %d of them in the queue, lag %v; want %d, 0 and %v",
+			q.Waiting(), q.Length(), q.Lag, lostJobs, time.Minute)
 	}
 	nodes, err := inspector.Nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines, _ := wrong.Now(&wrong.View{Now: stats[0].Now, Stats: stats, Nodes: nodes}, wrong.Memory{})
-	if want := "no server runs this queue, 12 waiting, 12 of them left by blue, which stopped responding"; len(lines) == 0 || lines[0].Text != want {
+	if want := "no server runs this queue, 12 waiting, " +
+		"12 of them left by blue, which stopped responding"; len(lines) == 0 || lines[0].Text != want {
 		t.Errorf("wrong is %+v, want first %q", lines, want)
 	}
 
 	exported := constant(gather(t, newCollector(t, store)))
 	for series, want := range map[string]string{
-		`skein_queue_lag_seconds{queue="orders"}`: "60x70", `skein_queue_jobs{queue="orders",state="orphaned"}`: "12x70",
-		`skein_queue_jobs{queue="orders",state="fresh"}`: "0x70", `skein_queue_nodes{queue="orders"}`: "0x70",
+		`skein_queue_lag_seconds{queue="orders"}`:           "60x70",
+		`skein_queue_jobs{queue="orders",state="orphaned"}`: "12x70",
+		`skein_queue_jobs{queue="orders",state="fresh"}`:    "0x70",
+		`skein_queue_nodes{queue="orders"}`:                 "0x70",
 	} {
 		if exported[series] != want {
 			t.Errorf("%s is %q, want %q", series, exported[series], want)
@@ -95,7 +113,11 @@ func TestALostServerRaisesOneAlert(t *testing.T) {
 	test := newUnitTest("a lost server", nil)
 	test.Series = nil
 	test.add(exported)
-	fires := &firing{alert: "SkeinNobodyServes", labels: ofOrders, summary: "12 jobs of queue orders wait, and no server serves it."}
+	fires := &firing{
+		alert:   "SkeinNobodyServes",
+		labels:  ofOrders,
+		summary: "12 jobs of queue orders wait, and no server serves it.",
+	}
 	test.expect("1m", rules, nil)
 	test.expect("2m", rules, fires)
 	test.expect("1h", rules, fires)
@@ -127,7 +149,11 @@ func promtoolTests(t *testing.T, tests []*unitTest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := yaml.Marshal(map[string]any{"rule_files": []string{published}, "evaluation_interval": "1m", "tests": tests})
+	text, err := yaml.Marshal(map[string]any{
+		"rule_files":          []string{published},
+		"evaluation_interval": "1m",
+		"tests":               tests,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

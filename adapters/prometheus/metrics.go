@@ -62,9 +62,13 @@ func New(o Options) (*Metrics, error) {
 	if err := checkLabels(o.Labels); err != nil {
 		return nil, err
 	}
+
 	v := newVectors(o.Labels, o.PerShard)
 	return &Metrics{
-		observer: counting.New(v, o.PerShard, o.Queues...), vectors: v, server: descriptions(metrics.Server, o.Labels), build: buildInfo(o),
+		observer: counting.New(v, o.PerShard, o.Queues...),
+		vectors:  v,
+		server:   descriptions(metrics.Server, o.Labels),
+		build:    buildInfo(o),
 	}, nil
 }
 
@@ -85,7 +89,9 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.vectors.each(func(c prometheus.Collector) { c.Collect(ch) })
 	m.build.Collect(ch)
-	m.nodes.Each(m.Queues(), func(name string, v float64, labels ...string) { ch <- m.server[name].value(v, labels...) })
+	m.nodes.Each(m.Queues(), func(name string, v float64, labels ...string) {
+		ch <- m.server[name].value(v, labels...)
+	})
 }
 
 // checkLabels refuses labels that would make Prometheus panic.
@@ -96,9 +102,11 @@ func checkLabels(labels map[string]string) error {
 			taken = taken || slices.Contains(m.LabelNames(), name)
 		}
 		if taken {
-			return fmt.Errorf("%w: Labels: %q is a label of Skein's own metrics; choose another name", core.ErrInvalidOptions, name)
+			return fmt.Errorf("%w: Labels: %q is a label of Skein's own metrics; choose another name",
+				core.ErrInvalidOptions, name)
 		}
 	}
+
 	probe := prometheus.NewGauge(prometheus.GaugeOpts{Name: "skein_probe", ConstLabels: labels})
 	if err := prometheus.NewRegistry().Register(probe); err != nil {
 		return fmt.Errorf("%w: Labels: %w", core.ErrInvalidOptions, err)

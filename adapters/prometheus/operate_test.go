@@ -96,7 +96,8 @@ func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
 	rules := alertRules(t)
 	for _, rule := range rules {
 		holdNames(t, rule.Alert, rule.Expr)
-		if !named.MatchString(rule.Expr) || rule.For == "" || rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" {
+		if !named.MatchString(rule.Expr) || rule.For == "" || rule.Labels["severity"] == "" ||
+			rule.Annotations["summary"] == "" {
 			t.Errorf("%s: an expression of ours, a time, a severity and a summary are wanted", rule.Alert)
 		}
 		for name, text := range rule.Annotations {
@@ -106,7 +107,8 @@ func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
 				}
 			}
 		}
-		if !strings.HasSuffix(rule.Annotations["runbook_url"], "docs/operations/runbooks.md#"+strings.ToLower(rule.Alert)) {
+		if !strings.HasSuffix(rule.Annotations["runbook_url"],
+			"docs/operations/runbooks.md#"+strings.ToLower(rule.Alert)) {
 			t.Errorf("%s links to %q", rule.Alert, rule.Annotations["runbook_url"])
 		}
 		if !strings.Contains(pages, "\n## "+rule.Alert+"\n") {
@@ -132,7 +134,8 @@ func TestShardsMayBeUnownedForThreeLeases(t *testing.T) {
 		if d, err := time.ParseDuration(rule.For); err != nil || d != 3*skein.DefaultLeaseTTL {
 			t.Errorf("%s waits for %v, %v; want three times %v", rule.Alert, d, err, skein.DefaultLeaseTTL)
 		}
-		if text := fmt.Sprintf("The default LeaseTTL is %.0f s, and %.0f s is three times that.", skein.DefaultLeaseTTL.Seconds(), 3*skein.DefaultLeaseTTL.Seconds()); !strings.Contains(pages, text) {
+		if text := fmt.Sprintf("The default LeaseTTL is %.0f s, and %.0f s is three times that.",
+			skein.DefaultLeaseTTL.Seconds(), 3*skein.DefaultLeaseTTL.Seconds()); !strings.Contains(pages, text) {
 			t.Errorf("docs/operations/runbooks.md does not say: %s", text)
 		}
 	}
@@ -162,7 +165,8 @@ func TestPanelsThatAnExporterLeavesEmptySaySo(t *testing.T) {
 			}
 		}
 		if says := strings.Contains(panel.Description, "Empty"); says != empty {
-			t.Errorf("%s is empty beside an exporter alone: %v; its description says %q", panel.Title, empty, panel.Description)
+			t.Errorf("%s is empty beside an exporter alone: %v; its description says %q",
+				panel.Title, empty, panel.Description)
 		}
 	}
 }

@@ -69,7 +69,15 @@ func series(families map[string]*dto.MetricFamily) int {
 func play(m *Metrics, shard core.Shard) {
 	ctx := context.Background()
 	for _, err := range []error{nil, ports.ErrFull, ports.ErrInvalidRequest, context.DeadlineExceeded} {
-		m.Pushed(ctx, ports.PushEvent{Queue: shard.Queue, Entries: 3, Took: time.Millisecond, Err: err, New: 1, Merged: 1, Duplicate: 1})
+		m.Pushed(ctx, ports.PushEvent{
+			Queue:     shard.Queue,
+			Entries:   3,
+			Took:      time.Millisecond,
+			Err:       err,
+			New:       1,
+			Merged:    1,
+			Duplicate: 1,
+		})
 	}
 	m.Pushed(ctx, ports.PushEvent{Queue: shard.Queue, Entries: 3, Took: time.Millisecond}) // in a transaction
 	claims := []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 3)}}}
@@ -107,7 +115,14 @@ func play(m *Metrics, shard core.Shard) {
 // playTicks has the events of a queue with schedules.
 func playTicks(m *Metrics, queue string) {
 	late := []time.Duration{time.Second, time.Minute}
-	m.TicksFired(ports.TickEvent{Shard: core.Shard{Queue: queue}, Fired: 2, Missed: 3, Skipped: 4, Broken: 5, Late: late})
+	m.TicksFired(ports.TickEvent{
+		Shard:   core.Shard{Queue: queue},
+		Fired:   2,
+		Missed:  3,
+		Skipped: 4,
+		Broken:  5,
+		Late:    late,
+	})
 }
 
 // scheduled gives an id of shard 0 a schedule that is paused or has a next tick.
@@ -123,7 +138,13 @@ func scheduled(t testing.TB, store inspect.Store, queue string, shards int, next
 			key = core.ScheduleKey{ID: id, Name: "hourly"}
 		}
 	}
-	s := &core.Schedule{ScheduleKey: key, Recurrence: core.Recurrence{Spec: spec}, Next: next, Paused: paused, Revision: 1}
+	s := &core.Schedule{
+		ScheduleKey: key,
+		Recurrence:  core.Recurrence{Spec: spec},
+		Next:        next,
+		Paused:      paused,
+		Revision:    1,
+	}
 	reply, err := store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
 		Shard:      core.Shard{Queue: queue},
 		Shards:     shards,
@@ -147,7 +168,11 @@ func node(queues ...string) func() ports.Node {
 type checkedStore struct{ ports.ShardStore }
 
 func (checkedStore) Check(context.Context) ([]ports.Check, error) {
-	return []ports.Check{{Name: "answers"}, {Name: "memory", Server: "a", Status: ports.CheckWarn}, {Name: "memory", Server: "b"}}, nil
+	return []ports.Check{
+		{Name: "answers"},
+		{Name: "memory", Server: "a", Status: ports.CheckWarn},
+		{Name: "memory", Server: "b"},
+	}, nil
 }
 
 func declared(t testing.TB, shards int, queues ...string) ports.ShardStore {
@@ -217,7 +242,8 @@ func holdLabels(t *testing.T, row metrics.Metric, family *dto.MetricFamily) {
 		if want := slices.Sorted(slices.Values(row.LabelNames())); !slices.Equal(names, want) {
 			t.Errorf("%s has the labels %v, the table says %v", row.Name, names, want)
 		}
-		if row.Source == metrics.Process && m.GetCounter().GetValue()+m.GetGauge().GetValue()+float64(m.GetHistogram().GetSampleCount()) == 0 {
+		if row.Source == metrics.Process &&
+			m.GetCounter().GetValue()+m.GetGauge().GetValue()+float64(m.GetHistogram().GetSampleCount()) == 0 {
 			t.Errorf("%s %v is 0 though its event was played", row.Name, m.Label)
 		}
 	}
@@ -258,7 +284,9 @@ func TestTicksAreCountedFromTheFirst(t *testing.T) {
 	for _, metric := range got["skein_ticks_total"].Metric {
 		counts[metric.Label[1].GetValue()+" "+metric.Label[0].GetValue()] = metric.GetCounter().GetValue()
 	}
-	if want := map[string]float64{"orders fired": 3, "orders missed": 3, "orders skipped": 4, "orders broken": 5}; !maps.Equal(counts, want) {
+	if want := map[string]float64{
+		"orders fired": 3, "orders missed": 3, "orders skipped": 4, "orders broken": 5,
+	}; !maps.Equal(counts, want) {
 		t.Errorf("got %v, want %v", counts, want)
 	}
 	late := got["skein_tick_late_seconds"].Metric
@@ -284,7 +312,9 @@ func TestSeriesAreFew(t *testing.T) {
 	process, store := series(gather(t, m)), series(gather(t, newCollector(t, declared(t, shards, queues...))))
 	t.Logf("%d series of a process, %d of a store", process, store)
 	if process >= 2100 || store >= 2100 {
-		t.Errorf("%d series of a process and %d of a store with 20 queues of 1,000 shards; fewer than 2,100 each are wanted", process, store)
+		t.Errorf("%d series of a process and %d of a store with 20 queues of 1,000 shards; "+
+			"fewer than 2,100 each are wanted",
+			process, store)
 	}
 }
 
@@ -305,7 +335,8 @@ func TestPerShardAddsTheShard(t *testing.T) {
 				}
 			}
 		}
-		if want := map[string]bool{"7": true, "8": true}; row.Sharded != maps.Equal(shards, want) || (!row.Sharded && len(shards) > 0) {
+		if want := map[string]bool{"7": true, "8": true}; row.Sharded != maps.Equal(shards, want) ||
+			(!row.Sharded && len(shards) > 0) {
 			t.Errorf("%s has shards %v; sharded is %v", row.Name, shards, row.Sharded)
 		}
 	}
@@ -317,7 +348,8 @@ func TestHostileQueueNamesMakeOneSeries(t *testing.T) {
 		play(m, core.Shard{Queue: name, Index: -1})
 	}
 	got := gather(t, m)["skein_pushes_total"]
-	if len(got.Metric) != 5 || got.Metric[0].Label[0].GetValue() != "(invalid)" || got.Metric[0].GetCounter().GetValue() != 6 {
+	if len(got.Metric) != 5 || got.Metric[0].Label[0].GetValue() != "(invalid)" ||
+		got.Metric[0].GetCounter().GetValue() != 6 {
 		t.Errorf("%v; one queue of 6 pushes of each result is wanted", got)
 	}
 }
@@ -336,7 +368,9 @@ func TestAPushInATransactionIsCountedAsSuch(t *testing.T) {
 			}
 		}
 	}
-	if want := map[string]float64{"stored": 2, "in_tx": 1, "refused": 0, "full": 0, "unknown": 0}; !maps.Equal(got, want) {
+	if want := map[string]float64{
+		"stored": 2, "in_tx": 1, "refused": 0, "full": 0, "unknown": 0,
+	}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -149,7 +149,8 @@ var firings = []firing{
 	},
 	{
 		"SkeinMorgueGrows", values{`skein_queue_jobs{queue="orders",state="dead"}`: "3+1x70"},
-		"", "1h", ofOrders, "The morgue of queue orders has grown by 60 dead letters within an hour. Page at more than 100.",
+		"", "1h", ofOrders,
+		"The morgue of queue orders has grown by 60 dead letters within an hour. Page at more than 100.",
 	},
 	{
 		"SkeinJobsHeld", values{`skein_queue_jobs{queue="orders",state="held"}`: "0x4 2x65"},
@@ -160,7 +161,8 @@ var firings = []firing{
 		"4m", "5m", ofOrders, "2 records of queue orders can't be read and were set aside.",
 	},
 	{
-		"SkeinPausedLong", with(ended("orders"), lagging("orders"), values{`skein_queue_paused{queue="orders"}`: "1x70"}),
+		"SkeinPausedLong",
+		with(ended("orders"), lagging("orders"), values{`skein_queue_paused{queue="orders"}`: "1x70"}),
 		"59m", "1h", ofOrders, "Queue orders has been paused for more than an hour.",
 	},
 	{ // and its servers were stopped
@@ -211,7 +213,8 @@ var firings = []firing{
 	},
 	{
 		"SkeinStoreErrors", values{`skein_store_errors_total{call="turn",kind="unreachable"}`: "0+12x70"},
-		"5m", "20m", map[string]string{"call": "turn", "kind": "unreachable"}, "Calls to the store fail: turn, unreachable.",
+		"5m", "20m", map[string]string{"call": "turn", "kind": "unreachable"},
+		"Calls to the store fail: turn, unreachable.",
 	},
 	{
 		"SkeinStoreFull", values{`skein_pushes_total{queue="orders",result="full"}`: "0+1x70"},
@@ -244,11 +247,13 @@ var firings = []firing{
 	},
 	{
 		"SkeinCheckFailed", values{`skein_store_check{check="memory"}`: "3x70"},
-		"0m", "1m", map[string]string{"check": "memory"}, "The store's check memory fails: jobs may be lost, or no job runs.",
+		"0m", "1m", map[string]string{"check": "memory"},
+		"The store's check memory fails: jobs may be lost, or no job runs.",
 	},
 	{ // and the exporter has ended
 		"SkeinCheckFailed", values{`skein_store_check{check="memory"}`: "3x10"},
-		"0m", "1h", map[string]string{"check": "memory"}, "The store's check memory fails: jobs may be lost, or no job runs.",
+		"0m", "1h", map[string]string{"check": "memory"},
+		"The store's check memory fails: jobs may be lost, or no job runs.",
 	},
 	{
 		"SkeinCheckWarns", values{`skein_store_check{check="memory"}`: "2x70"},
@@ -287,7 +292,8 @@ var firings = []firing{
 		"6m", "7m", ofOrders, "A schedule of queue orders should have fired 7m 0s ago.",
 	},
 	{ // and jobs wait
-		"SkeinNobodyServes", with(notServed("orders"), values{`skein_schedule_late_seconds{queue="orders"}`: "0+60x70"}),
+		"SkeinNobodyServes",
+		with(notServed("orders"), values{`skein_schedule_late_seconds{queue="orders"}`: "0+60x70"}),
 		"1m", "20m", ofOrders, "6 jobs of queue orders wait, and no server serves it.",
 	},
 	{ // and its shard has no owner
@@ -308,15 +314,18 @@ var firings = []firing{
 	},
 	{
 		"SkeinTicksMissed", values{`skein_ticks_total{queue="orders",outcome="missed"}`: "0x4 2x65"},
-		"4m", "5m", ofOrders, "2 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
+		"4m", "5m", ofOrders,
+		"2 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
 	},
 	{ // of a process that has run for more than an hour
 		"SkeinTicksMissed", values{`skein_ticks_total{queue="orders",outcome="missed"}`: "0x64 7x5"},
-		"1h", "1h10m", ofOrders, "7 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
+		"1h", "1h10m", ofOrders,
+		"7 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
 	},
 	{ // before a process began, which counts them with its first tick
 		"SkeinTicksMissed", values{`skein_ticks_total{queue="orders",outcome="missed"}`: "_x5 3x65"},
-		"4m", "20m", ofOrders, "3 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
+		"4m", "20m", ofOrders,
+		"3 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
 	},
 	{
 		"SkeinExporterStale", values{`skein_exporter_up{}`: "0x70"},
@@ -393,15 +402,21 @@ var silences = map[string][]values{
 		{`skein_lanes_busy{}`: "8x70", `skein_queue_lag_seconds{queue="orders"}`: "0x70"}, // and no job waits
 		{`skein_lanes_busy{}`: "0x70", `skein_lanes{}`: "0x70"},
 		{ // and the jobs that wait are those of a paused queue
-			`skein_lanes_busy{}`: "8x70", `skein_queue_lag_seconds{queue="orders"}`: "0x70", `skein_queue_lag_seconds{queue="exports"}`: "90x70",
-			`skein_queue_paused{queue="exports"}`: "1x70", `skein_queue_nodes{queue="exports"}`: "1x70",
+			`skein_lanes_busy{}`:                       "8x70",
+			`skein_queue_lag_seconds{queue="orders"}`:  "0x70",
+			`skein_queue_lag_seconds{queue="exports"}`: "90x70",
+			`skein_queue_paused{queue="exports"}`:      "1x70",
+			`skein_queue_nodes{queue="exports"}`:       "1x70",
 		},
 	},
-	"SkeinStoreErrors":    {{`skein_store_errors_total{call="turn",kind="unreachable"}`: "0+2x70"}},
-	"SkeinStoreFull":      {{`skein_pushes_total{queue="orders",result="full"}`: "40x70"}},
-	"SkeinPushesFail":     {{`skein_pushes_total{queue="orders",result="refused"}`: "40x70"}},
-	"SkeinPushesRefused":  {{`skein_pushes_total{queue="orders",result="unknown"}`: "40x70"}},
-	"SkeinCheckFailed":    {{`skein_store_check{check="memory"}`: "0x4 3 0x65"}, {`skein_store_check{check="memory"}`: "0x10"}},
+	"SkeinStoreErrors":   {{`skein_store_errors_total{call="turn",kind="unreachable"}`: "0+2x70"}},
+	"SkeinStoreFull":     {{`skein_pushes_total{queue="orders",result="full"}`: "40x70"}},
+	"SkeinPushesFail":    {{`skein_pushes_total{queue="orders",result="refused"}`: "40x70"}},
+	"SkeinPushesRefused": {{`skein_pushes_total{queue="orders",result="unknown"}`: "40x70"}},
+	"SkeinCheckFailed": {
+		{`skein_store_check{check="memory"}`: "0x4 3 0x65"},
+		{`skein_store_check{check="memory"}`: "0x10"},
+	},
 	"SkeinCheckWarns":     {{`skein_store_check{check="memory"}`: "2 2 2 2 1x70"}},
 	"SkeinJobRunsLong":    {{`skein_queue_longest_run_seconds{queue="orders"}`: "3600x70"}},
 	"SkeinHandlerOverrun": {{`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "40x70"}},

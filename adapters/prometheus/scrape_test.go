@@ -27,7 +27,11 @@ func TestScrapeOfAServer(t *testing.T) {
 	m := newMetrics(t, Options{})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m, newCollector(t, store))
-	orders := skein.NewQueue("orders", skein.QueueOptions[int]{Shards: 3, MaxRetries: 1, Backoff: func(int) time.Duration { return 0 }})
+	orders := skein.NewQueue("orders", skein.QueueOptions[int]{
+		Shards:     3,
+		MaxRetries: 1,
+		Backoff:    func(int) time.Duration { return 0 },
+	})
 	client := skein.NewClient(store, skein.ClientOptions{Observer: m})
 	for i := range 10 {
 		if err := orders.Push(t.Context(), client, strconv.Itoa(i), i); err != nil {
@@ -48,8 +52,14 @@ func TestScrapeOfAServer(t *testing.T) {
 	web := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer web.Close()
 	want := map[string]float64{
-		"skein_pushes_total/stored": 10, "skein_pushed_total/new": 10, "skein_jobs_started_total": 14, "skein_jobs_total/done": 6,
-		"skein_jobs_total/failed": 4, "skein_jobs_total/buried": 4, "skein_payloads_buried_total": 4, "skein_leases_held": 3,
+		"skein_pushes_total/stored":   10,
+		"skein_pushed_total/new":      10,
+		"skein_jobs_started_total":    14,
+		"skein_jobs_total/done":       6,
+		"skein_jobs_total/failed":     4,
+		"skein_jobs_total/buried":     4,
+		"skein_payloads_buried_total": 4,
+		"skein_leases_held":           3,
 	}
 	await(t, func() error { return differ(want, scrape(t, web.URL)) })
 	stop()

@@ -113,8 +113,10 @@ func startPrometheus(t *testing.T, target string, rules []byte) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := fmt.Sprintf("global: {scrape_interval: %v, scrape_timeout: %v, evaluation_interval: %v}\nrule_files: [rules.yaml]\n"+
-		"scrape_configs: [{job_name: shop, static_configs: [{targets: [%q]}]}]\n", scrapeInterval, scrapeTimeout, evaluationInterval, at.Host)
+	config := fmt.Sprintf("global: {scrape_interval: %v, scrape_timeout: %v, evaluation_interval: %v}\n"+
+		"rule_files: [rules.yaml]\n"+
+		"scrape_configs: [{job_name: shop, static_configs: [{targets: [%q]}]}]\n",
+		scrapeInterval, scrapeTimeout, evaluationInterval, at.Host)
 	for name, text := range map[string][]byte{"prometheus.yaml": []byte(config), "rules.yaml": rules} {
 		write(t, filepath.Join(dir, name), text)
 	}
@@ -132,7 +134,12 @@ func tryPrometheus(t *testing.T, path, dir string) *server {
 	t.Helper()
 	address := freeAddress(t)
 	var said bytes.Buffer
-	process := exec.Command("sh", "-c", runWhileRead, "sh", path, "--config.file="+filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path="+t.TempDir(), "--web.listen-address="+address, "--log.level=warn")
+	process := exec.Command("sh", "-c", runWhileRead, "sh", path,
+		"--config.file="+filepath.Join(dir, "prometheus.yaml"),
+		"--storage.tsdb.path="+t.TempDir(),
+		"--web.listen-address="+address,
+		"--log.level=warn",
+	)
 	process.Stdout, process.Stderr = &said, &said
 	input, err := process.StdinPipe()
 	if err != nil {

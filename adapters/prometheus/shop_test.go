@@ -38,7 +38,11 @@ func openShop(t *testing.T) string {
 	if err := orders.Schedule(t.Context(), client, "sweep", skein.Interval(time.Second), "all", 0); err != nil {
 		t.Fatal(err)
 	}
-	server := skein.NewServer(store, skein.ServerOptions{Name: "shop", Observer: m, Logger: slog.New(slog.DiscardHandler)},
+	server := skein.NewServer(store, skein.ServerOptions{
+		Name:     "shop",
+		Observer: m,
+		Logger:   slog.New(slog.DiscardHandler),
+	},
 		orders.Each(func(context.Context, string, int) error { return nil }),
 		mails.Each(func(context.Context, string, int) error { return errors.New("no such mailbox") }))
 	m.Watch(server.Node)
@@ -54,7 +58,8 @@ func openShop(t *testing.T) string {
 		}
 	})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m, newCollector(t, checkedStore{store}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(m, newCollector(t, checkedStore{store}), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	web := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(web.Close)
 	return web.URL

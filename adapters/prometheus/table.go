@@ -29,17 +29,28 @@ func newVectors(constant prometheus.Labels, perShard bool) *vectors {
 		if m.Source != metrics.Process {
 			continue
 		}
+
 		names := m.LabelNames()
 		if perShard && m.Sharded {
 			names = append(names, metrics.ShardLabel)
 		}
+
 		switch m.Type {
 		case metrics.Counter:
-			v.counters[m.Name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help, ConstLabels: constant}, names)
+			v.counters[m.Name] = prometheus.NewCounterVec(prometheus.CounterOpts{
+				Name:        m.Name,
+				Help:        m.Help,
+				ConstLabels: constant,
+			}, names)
 		case metrics.Histogram:
 			v.histograms[m.Name] = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-				Name: m.Name, Help: m.Help, ConstLabels: constant, Buckets: m.Buckets,
-				NativeHistogramBucketFactor: nativeGrowth, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeReset,
+				Name:                            m.Name,
+				Help:                            m.Help,
+				ConstLabels:                     constant,
+				Buckets:                         m.Buckets,
+				NativeHistogramBucketFactor:     nativeGrowth,
+				NativeHistogramMaxBucketNumber:  nativeBuckets,
+				NativeHistogramMinResetDuration: nativeReset,
 			}, names)
 		}
 	}

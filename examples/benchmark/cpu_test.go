@@ -6,7 +6,8 @@ import (
 )
 
 func TestRedisCPU(t *testing.T) {
-	const info = "# CPU\r\nused_cpu_sys:0.250000\r\nused_cpu_user:1.500000\r\nused_cpu_sys_children:9.000000\r\nused_cpu_user_children:9.000000\r\n"
+	const info = "# CPU\r\nused_cpu_sys:0.250000\r\nused_cpu_user:1.500000\r\n" +
+		"used_cpu_sys_children:9.000000\r\nused_cpu_user_children:9.000000\r\n"
 	if got, want := redisCPU(info), 1750*time.Millisecond; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}

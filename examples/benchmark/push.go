@@ -15,10 +15,12 @@ func pushBatchProbe(name, call string, goroutines int) *probe {
 			if err != nil {
 				return nil, err
 			}
+
 			many, ok := s.(batcher)
 			if !ok {
 				return nil, fmt.Errorf("%s has no call that stores many", name)
 			}
+
 			return l.pushed(ctx, s, newJobs(l.jobs), reading{system: name, setting: setting}, func(jobs []job) error {
 				return many.pushMany(ctx, jobs, goroutines)
 			})
@@ -36,6 +38,7 @@ func pushOneProbe(name string, goroutines, share int) *probe {
 			if err != nil {
 				return nil, err
 			}
+
 			jobs := newJobs(max(1, l.jobs/share))
 			return l.pushed(ctx, s, jobs, reading{system: name, setting: setting}, func(jobs []job) error {
 				return each(ctx, goroutines, jobs, s.push)

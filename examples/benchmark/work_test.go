@@ -9,7 +9,8 @@ import (
 
 func TestChoose(t *testing.T) {
 	const (
-		onRedis    = "handle handle-prefetch1 push-batch push-one latency io io-hot mixed start idle memory merge hot-shard backlog ceiling"
+		onRedis = "handle handle-prefetch1 push-batch push-one latency io io-hot mixed start idle memory merge " +
+			"hot-shard backlog ceiling"
 		onPostgres = "handle handle-one push-batch push-one latency latency-apart io io-hot mixed start idle backlog"
 	)
 

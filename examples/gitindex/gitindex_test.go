@@ -70,13 +70,18 @@ func TestAHistoryIsReplayedInOrder(t *testing.T) {
 // The index notices an event that was overtaken, and a file that it lacks.
 func TestFaultsAreFound(t *testing.T) {
 	x := newIndex(0)
-	for _, e := range []Event{{Position: 1, New: "a"}, {Position: 3, Old: "b", New: "c"}, {Position: 2, Old: "a", New: "b"}} {
+	for _, e := range []Event{
+		{Position: 1, New: "a"}, {Position: 3, Old: "b", New: "c"}, {Position: 2, Old: "a", New: "b"},
+	} {
 		if err := x.handle(t.Context(), "path", []Event{e}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	err := x.compare(map[string]string{"path": "b", "other": "d"})
-	for _, want := range []string{`event 3 of commit  expects "b", and the index holds "a"`, `HEAD has "b", the index "c"`, `HEAD has "d", the index nothing`} {
+	for _, want := range []string{
+		`event 3 of commit  expects "b", and the index holds "a"`, `HEAD has "b", the index "c"`,
+		`HEAD has "d", the index nothing`,
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the fault %q is not found in: %v", want, err)
 		}

@@ -84,8 +84,10 @@ func (x *index) apply(id string, f *file, e Event) {
 		return
 	}
 	if f.version != e.Old {
-		x.broken = append(x.broken, fmt.Errorf("%q: event %d of commit %s expects %q, and the index holds %q since event %d",
-			id, e.Position, e.Commit, e.Old, f.version, f.position))
+		x.broken = append(x.broken, fmt.Errorf(
+			"%q: event %d of commit %s expects %q, and the index holds %q since event %d",
+			id, e.Position, e.Commit, e.Old, f.version, f.position,
+		))
 	}
 	f.version, f.position = e.New, e.Position
 	x.applied++
@@ -130,5 +132,6 @@ func (x *index) report(w io.Writer, pushed int64, elapsed time.Duration) {
 	fmt.Fprintf(w, "events        %d pushed, %d applied by %d jobs\n", pushed, x.applied, jobs)
 	fmt.Fprintf(w, "calls         %d of the handler, %d failed\n", x.calls, x.failed)
 	fmt.Fprintf(w, "broken links  %d, overlaps %d\n", len(x.broken), x.overlap)
-	fmt.Fprintf(w, "elapsed       %v, %.0f events/s\n", elapsed.Round(time.Millisecond), float64(x.applied)/elapsed.Seconds())
+	fmt.Fprintf(w, "elapsed       %v, %.0f events/s\n",
+		elapsed.Round(time.Millisecond), float64(x.applied)/elapsed.Seconds())
 }

@@ -85,7 +85,8 @@ func TestTheCommandRunsForATime(t *testing.T) {
 
 		buried := 0
 		for _, queue := range []string{"ATestWorker", "ATest2Worker"} {
-			report := regexp.MustCompile(queue + `: (\d+) done, \d+ failures, 0 to do, 0 to retry, (\d+) in the morgue\n`)
+			report := regexp.MustCompile(
+				queue + `: (\d+) done, \d+ failures, 0 to do, 0 to retry, (\d+) in the morgue\n`)
 			found := report.FindStringSubmatch(out.String())
 			if found == nil {
 				t.Fatalf("no report of %s in:\n%s", queue, &out)

@@ -49,7 +49,8 @@ func (b *bank) audit(ctx context.Context, out io.Writer) error {
 
 	want := int64(b.options.accounts) * opening
 	fmt.Fprintf(out,
-		"%d transfers, %d entries: %d missing, %d twice, %d out of order, %d wrong balances; %d of %d in all accounts\n",
+		"%d transfers, %d entries: %d missing, %d twice, %d out of order, %d wrong balances; "+
+			"%d of %d in all accounts\n",
 		b.options.transfers, f.entries, f.missing, f.extra, f.late, f.wrong, f.sum, want)
 	if f.missing+f.extra+f.late+f.wrong > 0 || f.sum != want {
 		return errWrong

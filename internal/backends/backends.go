@@ -19,8 +19,8 @@ import (
 )
 
 // Usage lists the URLs that Open and Connect take, for the help of a command's flag.
-const Usage = "memory://, redis://HOST:PORT/DB?prefix=NAME: (rediss:// with TLS), redis-cluster://HOST:PORT?addr=HOST:PORT, " +
-	"or postgres://HOST:PORT/DATABASE?schema=NAME"
+const Usage = "memory://, redis://HOST:PORT/DB?prefix=NAME: (rediss:// with TLS), " +
+	"redis-cluster://HOST:PORT?addr=HOST:PORT, or postgres://HOST:PORT/DATABASE?schema=NAME"
 
 // Backend is a store that a URL names.
 type Backend struct {

@@ -41,7 +41,8 @@ func (s *said) recover() {
 		s.once.Do(func() {
 			_, _ = fmt.Fprintf(
 				s.to,
-				"skein: the slog.Handler of the log panicked, and a record is lost; repair the handler; further panics are not reported: %v\n",
+				"skein: the slog.Handler of the log panicked, and a record is lost; repair the handler; "+
+					"further panics are not reported: %v\n",
 				v,
 			)
 		})

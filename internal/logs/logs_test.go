@@ -162,7 +162,8 @@ func TestAHandlersPanicLosesItsRecordAlone(t *testing.T) {
 	mad = false
 	l.Info("after")
 	text := log.String()
-	if !strings.Contains(text, "msg=before lib=skein") || strings.Contains(text, "lost") || !strings.Contains(text, "msg=after lib=skein") {
+	if !strings.Contains(text, "msg=before lib=skein") || strings.Contains(text, "lost") ||
+		!strings.Contains(text, "msg=after lib=skein") {
 		t.Errorf("the log is %q", text)
 	}
 	if strings.Count(stderr.String(), "the handler's mistake") != 1 {

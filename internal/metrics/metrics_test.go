@@ -38,8 +38,11 @@ func TestRowsAreWellFormed(t *testing.T) {
 			t.Errorf("%s: a help that is a sentence, and where its values come from, are wanted", m.Name)
 		}
 		for _, l := range m.Labels {
-			if slices.Contains([]string{"id", "node", "owner", "token", "error", "payload", "instance", "job", ShardLabel}, l.Name) {
-				t.Errorf("%s has the label %s, which makes a series for each entity, or hides one of Prometheus", m.Name, l.Name)
+			if slices.Contains([]string{
+				"id", "node", "owner", "token", "error", "payload", "instance", "job", ShardLabel,
+			}, l.Name) {
+				t.Errorf("%s has the label %s, which makes a series for each entity, or hides one of Prometheus",
+					m.Name, l.Name)
 			}
 		}
 	}
@@ -47,9 +50,12 @@ func TestRowsAreWellFormed(t *testing.T) {
 
 func TestNamesInOpenTelemetry(t *testing.T) {
 	want := map[string][2]string{
-		"skein_pushes_total": {"skein.pushes", "{push}"}, "skein_handler_overrun_total": {"skein.handler.overrun", "{batch}"},
-		"skein_turn_duration_seconds": {"skein.turn.duration", "s"}, "skein_leases_held": {"skein.leases.held", "{lease}"},
-		"skein_queue_paused": {"skein.queue.paused", "1"}, "skein_job_duration_seconds": {"messaging.process.duration", "s"},
+		"skein_pushes_total":          {"skein.pushes", "{push}"},
+		"skein_handler_overrun_total": {"skein.handler.overrun", "{batch}"},
+		"skein_turn_duration_seconds": {"skein.turn.duration", "s"},
+		"skein_leases_held":           {"skein.leases.held", "{lease}"},
+		"skein_queue_paused":          {"skein.queue.paused", "1"},
+		"skein_job_duration_seconds":  {"messaging.process.duration", "s"},
 	}
 	seen := make(map[string]bool)
 	for _, m := range All() {
@@ -96,11 +102,17 @@ func tables() string {
 	for _, section := range []struct {
 		source Source
 		title  string
-	}{{Process, "What a process does"}, {Server, "What the servers of a process have now"}, {Store, "What the store holds"}} {
-		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | what | by | in OpenTelemetry |\n| --- | --- | --- | --- | --- | --- |\n", section.title)
+	}{
+		{Process, "What a process does"},
+		{Server, "What the servers of a process have now"},
+		{Store, "What the store holds"},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | what | by | in OpenTelemetry |\n| --- | --- | --- | "+
+			"--- | --- | --- |\n", section.title)
 		for _, m := range All() {
 			if m.Source == section.source {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | `%s`, %s |\n", m.Name, m.Type, labels(m), m.Help, m.By, m.OpenTelemetry(), m.UCUM())
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | `%s`, %s |\n", m.Name, m.Type, labels(m), m.Help, m.By,
+					m.OpenTelemetry(), m.UCUM())
 			}
 		}
 	}

@@ -30,7 +30,8 @@ func UnknownNode(owner string) error {
 // NotPaused returns [ports.ErrNotPaused] for an import into a shard that is not paused.
 func NotPaused(shard core.Shard) error {
 	return fmt.Errorf(
-		"%w: shard %v; pause the queue, even if it is shown as paused, and resume it when everything has been moved into it",
+		"%w: shard %v; pause the queue, even if it is shown as paused, "+
+			"and resume it when everything has been moved into it",
 		ports.ErrNotPaused, shard)
 }
 
@@ -100,7 +101,8 @@ func CheckMerge(queue string, has, wanted core.MergeRule) error {
 	if has.Same == wanted.Same {
 		return nil
 	}
-	return fmt.Errorf("%w: %q has the merge rule %v, and its payloads are stored by it; move its jobs to a queue with the rule %v",
+	return fmt.Errorf("%w: %q has the merge rule %v, and its payloads are stored by it; "+
+		"move its jobs to a queue with the rule %v",
 		ports.ErrQueueMismatch, queue, has, wanted)
 }
 
@@ -142,8 +144,8 @@ func StaleTurn(r *ports.TurnRequest, last int64) error {
 // its settlements whose jobs are still claimed with their receipts. settlements is the number of
 // all.
 func NotClaimed(shard core.Shard, claimed, settlements int) error {
-	return fmt.Errorf("%w: only %d of %d jobs of %v are still claimed under the receipts of their settlements; roll back: "+
-		"another server has taken over the others, or the transaction is not on the store of the jobs",
+	return fmt.Errorf("%w: only %d of %d jobs of %v are still claimed under the receipts of their settlements; "+
+		"roll back: another server has taken over the others, or the transaction is not on the store of the jobs",
 		ports.ErrLeaseLost, claimed, settlements, shard)
 }
 

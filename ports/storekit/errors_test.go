@@ -76,12 +76,14 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{
 			storekit.NoOtherPayload(shard, &core.PayloadSettlement{ID: "a", Position: 1}),
 			ports.ErrInvalidRequest,
-			`settle payload 1 of the claimed job "a" of orders/3: it has no such payload, or no other one; settle the last payload of a job with Settle`,
+			`settle payload 1 of the claimed job "a" of orders/3: it has no such payload, or no other one; ` +
+				`settle the last payload of a job with Settle`,
 		},
 		{
 			storekit.NotClaimed(shard, 1, 2),
 			ports.ErrLeaseLost,
-			`only 1 of 2 jobs of orders/3 are still claimed under the receipts of their settlements; roll back: another server has taken over the others, or the transaction is not on the store of the jobs`,
+			`only 1 of 2 jobs of orders/3 are still claimed under the receipts of their settlements; roll back: ` +
+				`another server has taken over the others, or the transaction is not on the store of the jobs`,
 		},
 		{
 			storekit.TooManyTracked("orders"),
@@ -91,12 +93,14 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{
 			storekit.NotPaused(shard),
 			ports.ErrNotPaused,
-			`orders/3; pause the queue, even if it is shown as paused, and resume it when everything has been moved into it`,
+			`orders/3; pause the queue, even if it is shown as paused, ` +
+				`and resume it when everything has been moved into it`,
 		},
 		{
 			storekit.NotEmpty(shard),
 			ports.ErrNotEmpty,
-			`orders/3 holds jobs, dead letters, schedules or unreadable records; handle or delete jobs, revive or purge dead letters, remove schedules, discard unreadable records`,
+			`orders/3 holds jobs, dead letters, schedules or unreadable records; ` +
+				`handle or delete jobs, revive or purge dead letters, remove schedules, discard unreadable records`,
 		},
 		{
 			storekit.Full("disk full"),
@@ -111,7 +115,8 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{
 			jobsOf(ports.ByID, ports.Queue{Name: "orders"}),
 			ports.ErrQueueMismatch,
-			`"orders" was declared without an index of ids, which is permanent, so its jobs can't be listed by id; list its retrying jobs by id, or look up a single id`,
+			`"orders" was declared without an index of ids, which is permanent, so its jobs can't be listed by id; ` +
+				`list its retrying jobs by id, or look up a single id`,
 		},
 		{jobsOf(ports.ByID, ports.Queue{IndexIDs: true}), nil, ""},
 		{jobsOf(ports.RetryingByID, ports.Queue{}), nil, ""},

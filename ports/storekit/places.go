@@ -171,8 +171,9 @@ func ShardsOfJobs(r *ports.JobsRequest, q ports.Queue) ([]core.Shard, error) {
 		return nil, err
 	}
 	if r.SortBy == ports.ByID && !q.IndexIDs {
-		return nil, fmt.Errorf("%w: %q was declared without an index of ids, which is permanent, so its jobs can't be listed by id; "+
-			"list its retrying jobs by id, or look up a single id", ports.ErrQueueMismatch, q.Name)
+		return nil, fmt.Errorf("%w: %q was declared without an index of ids, which is permanent, "+
+			"so its jobs can't be listed by id; list its retrying jobs by id, or look up a single id",
+			ports.ErrQueueMismatch, q.Name)
 	}
 	return ShardsOf(q, r.Shards)
 }

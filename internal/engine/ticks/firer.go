@@ -97,6 +97,7 @@ func (f *Firer) Run(stop <-chan struct{}) {
 	defer f.calls.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+
 	for {
 		select {
 		case <-timer.C:
@@ -106,6 +107,7 @@ func (f *Firer) Run(stop <-chan struct{}) {
 		case <-stop:
 			return
 		}
+
 		now := time.Now()
 		wait := f.startLook(now)
 		wait = min(wait, f.startDue(now))
@@ -168,16 +170,20 @@ func (f *Firer) ticksOf(ids []core.Shard) (reply ports.TicksReply, err error) {
 	if len(ids) == 0 {
 		return reply, nil
 	}
+
 	ctx, cancel := f.cfg.Look()
 	defer cancel()
 	reply, err = f.cfg.Store.Ticks(ctx, ports.TicksRequest{Shards: ids})
 	if err == nil && len(reply.Shards) != len(ids) {
 		err = errUnreached
 	}
+
 	if n := len(reply.Unreached); err == nil && n > 0 {
-		f.status.Called(fmt.Errorf("%d of %d shards can't be reached, the first is %v", n, len(ids), reply.Unreached[0]))
+		f.status.Called(fmt.Errorf("%d of %d shards can't be reached, the first is %v",
+			n, len(ids), reply.Unreached[0]))
 		return reply, nil
 	}
+
 	f.status.Called(err)
 	return reply, err
 }
@@ -204,6 +210,7 @@ func (f *Firer) idle() (ids []core.Shard) {
 	held := f.cfg.Held()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	known := f.byShard
 	f.byShard = make(map[core.Shard]*shard, len(held))
 	for _, h := range held {
@@ -218,9 +225,12 @@ func (f *Firer) idle() (ids []core.Shard) {
 			ids = append(ids, h.ID)
 		}
 	}
+
+	// The shards that remain are no longer this server's.
 	for _, s := range known {
 		s.status.Left()
 	}
+
 	return ids
 }
 
@@ -230,6 +240,7 @@ func (f *Firer) startDue(now time.Time) time.Duration {
 	wait := f.cfg.PollInterval
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	for _, s := range f.byShard {
 		switch {
 		case s.busy || s.next.IsZero():
@@ -240,6 +251,7 @@ func (f *Firer) startDue(now time.Time) time.Duration {
 			f.cfg.Start(&f.calls, func() { f.fireShard(s) })
 		}
 	}
+
 	return wait
 }
 

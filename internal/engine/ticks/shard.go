@@ -93,6 +93,7 @@ func (f *Firer) changes(s Shard, due []core.Schedule, now core.Instant) []firing
 	for i := range due {
 		before := &due[i]
 		c := ports.ScheduleChange{ScheduleKey: before.ScheduleKey, Revision: before.Revision}
+
 		spec, err := before.Ticks(f.specs.Parse)
 		if err != nil {
 			broken := before.Break(err.Error(), now)
@@ -100,10 +101,12 @@ func (f *Firer) changes(s Shard, due []core.Schedule, now core.Instant) []firing
 			firings = append(firings, firing{c, before, err})
 			continue
 		}
+
 		fired, ok := before.Fire(spec, now)
 		if !ok {
 			continue
 		}
+
 		c.Schedule, c.Busy, c.Entries = &fired.After, fired.Busy, fired.Entries
 		for k := range c.Entries {
 			c.Entries[k].Payload = s.Merge.Stored(c.Entries[k].Payload)
@@ -181,14 +184,28 @@ func (f *Firer) report(s Shard, sum *total) {
 		return
 	}
 	log := f.cfg.Log
+
 	if sum.event.Broken > 0 {
-		log.Warn("the spec of a schedule can't be read, so its ticks wait; correct the schedule, or this server's zone data",
-			"queue", s.ID.Queue, "id", sum.broken.ID, "schedule", sum.broken.Name, "schedules", sum.event.Broken, "error", sum.cause)
+		log.Warn("the spec of a schedule can't be read, so its ticks wait; correct the schedule, "+
+			"or this server's zone data",
+			"queue", s.ID.Queue,
+			"id", sum.broken.ID,
+			"schedule", sum.broken.Name,
+			"schedules", sum.event.Broken,
+			"error", sum.cause,
+		)
 	}
+
 	if sum.event.Missed > 0 {
 		log.Warn("ticks were missed, since no server fired them in time and Catchup does not make up for them",
-			"queue", s.ID.Queue, "shard", s.ID.String(), "ticks", sum.event.Missed, "id", sum.first.ID, "schedule", sum.first.Name)
+			"queue", s.ID.Queue,
+			"shard", s.ID.String(),
+			"ticks", sum.event.Missed,
+			"id", sum.first.ID,
+			"schedule", sum.first.Name,
+		)
 	}
+
 	sum.event.Shard = s.ID
 	f.cfg.Observer.TicksFired(sum.event)
 }

@@ -31,11 +31,13 @@ func (n *Nodes) Each(queues []string, put func(name string, v float64, labels ..
 	if len(all) == 0 {
 		return
 	}
+
 	var lanes, busy int
 	sums := make(map[string]ports.QueueStatus)
 	for _, name := range queues {
 		sums[name] = ports.QueueStatus{}
 	}
+
 	for _, node := range all {
 		one := node()
 		lanes, busy = lanes+one.Lanes, busy+one.Status.Busy
@@ -45,6 +47,7 @@ func (n *Nodes) Each(queues []string, put func(name string, v float64, labels ..
 			sums[q.Queue] = sum
 		}
 	}
+
 	put("skein_lanes", float64(lanes))
 	put("skein_lanes_busy", float64(busy))
 	for name, q := range sums {

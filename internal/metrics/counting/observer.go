@@ -75,11 +75,15 @@ func newTurnSeries(v maker) turnSeries {
 	for _, call := range row.Labels[0].Values {
 		failures[call] = v.counted(row.Name, []string{call}, nil)
 	}
+
 	return turnSeries{
 		duration: v.Measure("skein_turn_duration_seconds"),
-		claimed:  v.Measure("skein_turn_jobs", "claimed"), settled: v.Measure("skein_turn_jobs", "settled"),
-		results: v.counted("skein_turns_total", nil, nil), wakeups: v.counted("skein_wakeups_total", nil, nil),
-		leases: v.counted("skein_lease_changes_total", nil, nil), nodes: v.counted("skein_node_changes_total", nil, nil),
+		claimed:  v.Measure("skein_turn_jobs", "claimed"),
+		settled:  v.Measure("skein_turn_jobs", "settled"),
+		results:  v.counted("skein_turns_total", nil, nil),
+		wakeups:  v.counted("skein_wakeups_total", nil, nil),
+		leases:   v.counted("skein_lease_changes_total", nil, nil),
+		nodes:    v.counted("skein_node_changes_total", nil, nil),
 		failures: failures,
 	}
 }
@@ -161,6 +165,7 @@ func (o *Observer) JobsEnded(e ports.EndEvent) {
 			ends[job.End]++
 		}
 	}
+
 	jobs := o.jobsOf(e.Shard)
 	for end, n := range ends {
 		if n > 0 {
@@ -196,6 +201,7 @@ func (o *Observer) TurnEnd(e ports.TurnEvent) {
 	if e.Err != nil {
 		return
 	}
+
 	o.turns.claimed.Observe(float64(e.Claimed))
 	o.turns.settled.Observe(float64(e.Settled))
 	if e.Woken && e.Claimed > 0 {
@@ -203,6 +209,7 @@ func (o *Observer) TurnEnd(e ports.TurnEvent) {
 	} else if e.Woken {
 		add(o.turns.wakeups, "spurious", 1)
 	}
+
 	if e.Recovered > 0 {
 		o.jobsOf(e.Shard).recovered.Add(e.Recovered)
 	}

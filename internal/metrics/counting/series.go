@@ -62,9 +62,13 @@ type tickSeries struct {
 func newQueueSeries(v maker, name string) *queueSeries {
 	labels := []string{name}
 	q := &queueSeries{
-		pushes: v.counted("skein_pushes_total", labels, nil), met: v.counted("skein_pushed_total", labels, nil),
-		pushDuration: v.Measure("skein_push_duration_seconds", name), maker: v, name: name,
+		pushes:       v.counted("skein_pushes_total", labels, nil),
+		met:          v.counted("skein_pushed_total", labels, nil),
+		pushDuration: v.Measure("skein_push_duration_seconds", name),
+		maker:        v,
+		name:         name,
 	}
+
 	q.ticks = sync.OnceValue(func() *tickSeries {
 		return &tickSeries{v.counted("skein_ticks_total", labels, nil), v.Measure("skein_tick_late_seconds", name)}
 	})
@@ -77,13 +81,16 @@ func newQueueSeries(v maker, name string) *queueSeries {
 func newJobSeries(v maker, queue string, shard []string) *jobSeries {
 	labels := append([]string{queue}, shard...)
 	return &jobSeries{
-		started: v.Counter("skein_jobs_started_total", labels...), payloads: v.Counter("skein_payloads_total", labels...),
-		buried: v.Counter("skein_payloads_buried_total", labels...), recovered: v.Counter("skein_recovered_jobs_total", labels...),
+		started:      v.Counter("skein_jobs_started_total", labels...),
+		payloads:     v.Counter("skein_payloads_total", labels...),
+		buried:       v.Counter("skein_payloads_buried_total", labels...),
+		recovered:    v.Counter("skein_recovered_jobs_total", labels...),
 		outcomes:     v.counted("skein_jobs_total", []string{queue}, shard),
 		overruns:     v.counted("skein_handler_overrun_total", []string{queue}, shard),
-		payloadsEach: v.Measure("skein_job_payloads", labels...), wait: v.Measure("skein_job_wait_seconds", labels...),
-		ok:     v.Measure("skein_job_duration_seconds", append([]string{queue, "ok"}, shard...)...),
-		failed: v.Measure("skein_job_duration_seconds", append([]string{queue, "error"}, shard...)...),
+		payloadsEach: v.Measure("skein_job_payloads", labels...),
+		wait:         v.Measure("skein_job_wait_seconds", labels...),
+		ok:           v.Measure("skein_job_duration_seconds", append([]string{queue, "ok"}, shard...)...),
+		failed:       v.Measure("skein_job_duration_seconds", append([]string{queue, "error"}, shard...)...),
 	}
 }
 
@@ -107,12 +114,16 @@ func (o *Observer) queue(name string) *queueSeries {
 	if core.ValidateQueue(name, 1) != nil {
 		name = InvalidQueue
 	}
+
 	o.mu.Lock()
 	defer o.mu.Unlock()
+
 	known := *o.queues.Load()
 	if q := known[name]; q != nil {
 		return q
 	}
+
+	// The map is copied, since events read it without the lock.
 	q := newQueueSeries(o.maker, name)
 	more := maps.Clone(known)
 	more[name] = q

@@ -67,15 +67,18 @@ func New(inspector *inspect.Inspector, timeout time.Duration) (*Store, error) {
 // the table and the values of its labels, in their order.
 func (s *Store) Each(put func(name string, v float64, labels ...string)) {
 	s.refresh()
+
 	s.mu.Lock()
 	last, up, took := s.last, s.up, s.took
 	s.mu.Unlock()
+
 	all := sink(put)
 	all.bool("skein_exporter_up", up)
 	put("skein_exporter_look_seconds", took.Seconds())
 	if last == nil {
 		return
 	}
+
 	put("skein_exporter_age_seconds", time.Since(last.at).Seconds())
 	all.queues(last)
 	all.servers(last)
@@ -89,6 +92,7 @@ func (s *Store) refresh() {
 	if !s.due() {
 		return
 	}
+
 	if !s.looking.TryLock() {
 		if s.known() {
 			return
@@ -96,11 +100,14 @@ func (s *Store) refresh() {
 		s.looking.Lock()
 	}
 	defer s.looking.Unlock()
+
+	// Another caller may have read the store in the meantime.
 	if !s.due() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
+
 	start := time.Now()
 	found, err := s.look(ctx)
 	took := time.Since(start)
@@ -108,6 +115,7 @@ func (s *Store) refresh() {
 	if err != nil {
 		rest = min(rest, maxFailedRest)
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.up, s.took, s.next = err == nil, took, start.Add(took+rest)
@@ -138,10 +146,12 @@ func (s *Store) look(ctx context.Context) (*view, error) {
 	if err != nil && !errors.As(err, &partial) {
 		return nil, err
 	}
+
 	nodes, err := s.inspector.Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	checks, err := s.inspector.Checks(ctx)
 	if err != nil {
 		checks = []inspect.Check{{Name: "answers", Status: inspect.CheckUnknown, Value: err.Error()}}
@@ -150,5 +160,6 @@ func (s *Store) look(ctx context.Context) (*view, error) {
 	if err != nil && !errors.As(err, &partial) {
 		late = nil
 	}
+
 	return &view{stats: stats, nodes: nodes, checks: checks, late: late}, nil
 }

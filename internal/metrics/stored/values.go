@@ -23,10 +23,17 @@ func (put sink) queues(v *view) {
 		q := &v.stats[i]
 		name := q.Queue.Name
 		for state, n := range map[string]int64{
-			"fresh": q.Fresh, "retry": q.Retrying - q.Held, "claimed": q.Claimed, "orphaned": q.Orphaned, "held": q.Held, "dead": q.Dead, "quarantined": q.Quarantined,
+			"fresh":       q.Fresh,
+			"retry":       q.Retrying - q.Held,
+			"claimed":     q.Claimed,
+			"orphaned":    q.Orphaned,
+			"held":        q.Held,
+			"dead":        q.Dead,
+			"quarantined": q.Quarantined,
 		} {
 			put("skein_queue_jobs", float64(n), name, state)
 		}
+
 		put("skein_queue_lag_seconds", q.Lag.Seconds(), name)
 		put("skein_queue_processed_total", float64(q.Processed), name)
 		put("skein_queue_failed_total", float64(q.Failed), name)
@@ -46,13 +53,17 @@ func (put sink) shards(q *inspect.QueueStats) {
 		lags = append(lags, shard.Lag)
 		longest = max(longest, shard.Waiting())
 	}
+
 	for state, n := range states {
 		put("skein_queue_shards", float64(n), q.Queue.Name, state)
 	}
+
+	// A queue that has no reachable shard keeps its gauges.
 	if len(lags) == 0 {
 		lags = append(lags, 0)
 	}
 	slices.Sort(lags)
+
 	put("skein_queue_shard_lag_seconds", lags[len(lags)-1].Seconds(), q.Queue.Name, "max")
 	put("skein_queue_shard_lag_seconds", lags[len(lags)/2].Seconds(), q.Queue.Name, "median")
 	put("skein_queue_shard_jobs_max", float64(longest), q.Queue.Name)
@@ -72,6 +83,7 @@ func (put sink) servers(v *view) {
 	states := map[string]int{inspect.NodeAlive.String(): 0, inspect.NodeDraining.String(): 0}
 	serving := make(map[string]int)
 	began := make(map[string]time.Time) // of the handler that runs longest
+
 	for i := range v.nodes {
 		n := &v.nodes[i]
 		if n.State == inspect.NodeGone {
@@ -89,9 +101,11 @@ func (put sink) servers(v *view) {
 			}
 		}
 	}
+
 	for state, n := range states {
 		put("skein_nodes", float64(n), state)
 	}
+
 	for i := range v.stats {
 		name := v.stats[i].Queue.Name
 		put("skein_queue_nodes", float64(serving[name]), name)
