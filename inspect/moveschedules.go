@@ -11,8 +11,8 @@ import (
 
 // allSchedules moves all schedules of the source, shard by shard, after the jobs or from the place
 // of the run's checkpoint on. After Limit, Stop or an error the result has the checkpoint to
-// continue from. A shard that can't be reached is skipped, and the checkpoint stays before the first
-// such shard.
+// continue from. A shard that can't be reached is skipped, and the checkpoint stays before the
+// first such shard.
 func (m *mover) allSchedules(ctx context.Context) (Result, error) {
 	shards, err := m.inspector.shards(ctx, m.queue)
 	switch {
@@ -96,8 +96,8 @@ func (i *Inspector) countSchedules(ctx context.Context, queue string) (count int
 }
 
 // schedules moves the schedules of a shard of the source that a request selects, in their order,
-// until more returns false. more is called for each, with the number of schedules that were moved, 0
-// or 1. Those that the target has by the same key, and that differ, stay in both.
+// until more returns false. more is called for each, with the number of schedules that were moved,
+// 0 or 1. Those that the target has by the same key, and that differ, stay in both.
 func (m *mover) schedules(
 	ctx context.Context, shard core.Shard, r ports.SchedulesRequest, more func(k core.ScheduleKey, moved int) bool,
 ) error {

@@ -932,7 +932,7 @@ func TestTheErrorOfEachCallIsThatOfAnActionOnSchedules(t *testing.T) {
 	}
 }
 
-// A schedule whose spec this process can't read has no ticks to push, and keeps its zone in no edit.
+// A schedule whose spec this process can't read has no ticks to push, and no edit keeps its zone.
 func TestAnUnreadableSpecIsAnError(t *testing.T) {
 	s := newFixture(t)
 	stored := s.hourly("a", "nightly")

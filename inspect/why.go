@@ -69,9 +69,9 @@ type Verdict struct {
 const ServersPatience = 2 * time.Second
 
 // Why returns the reason why the job of an id does not run. It reads the job's shard once and the
-// list of servers once. If the queue has no job of the id, it reads the id's schedules. Servers announce their running jobs and their limits at each third of their
-// LeaseTTL, so Why may be behind by that time. Why reads no payload. Errors are those of
-// [Inspector.Find].
+// list of servers once. If the queue has no job of the id, it reads the id's schedules. Servers
+// announce their running jobs and their limits at each third of their LeaseTTL, so Why may be
+// behind by that time. Why reads no payload. Errors are those of [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
 	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, ports.FindRequest{Queue: queue, ID: id}) })
 	if err != nil {

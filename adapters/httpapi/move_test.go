@@ -139,7 +139,7 @@ func TestAMoveContinues(t *testing.T) {
 	}
 }
 
-// A move whose time is over within the schedules says how far it came, and a repeat continues it.
+// A move whose time is over within the schedules reports its progress, and a repeat continues it.
 func TestAMoveThatRunsOutOfTimeContinues(t *testing.T) {
 	ids := numbered("j", 30)
 	for name, first := range map[string]service.BulkBody{"all": {Match: &service.Match{}}, "ids": {IDs: ids}} {

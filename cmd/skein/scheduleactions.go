@@ -21,8 +21,8 @@ var changedColumns = columns[changedSchedules]{{"changed", false, func(c *change
 // actOnSchedules is an action on selected schedules, which returns how many it has changed.
 type actOnSchedules func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error)
 
-// scheduleVerb is the name of an action on schedules, its help, and what the question says of the
-// schedules: they will be done.
+// scheduleVerb is the name of an action on schedules, with its help. done ends the question, which
+// begins with "They will be".
 type scheduleVerb struct{ name, short, example, done string }
 
 // onSchedules returns a command that acts on the schedules of a name, or on one of them.

@@ -221,8 +221,8 @@ func (t *top) details(ctx context.Context, now time.Time) {
 	}
 }
 
-// schedules returns what is known of the schedules of a queue: of each name the first, and a page of
-// all.
+// schedules returns what is known of the schedules of a queue: of each name the first, and a page
+// of all.
 func (t *top) schedules(ctx context.Context, queue string, tick inspect.LateTick, now time.Time) wrong.Ticks {
 	names, failed := t.inspector.ScheduleNames(ctx, queue, "", 0)
 	var page []inspect.Schedule

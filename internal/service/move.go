@@ -17,7 +17,7 @@ const MaxMoved = 100
 // MoveBody names the entries to move, and the queue to move them to.
 type MoveBody struct {
 	BulkBody
-	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too. A move that did not finish in time is a problem with the result until then, and continues by a repeat, with the continue of that result if it has one"`
+	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too"`
 }
 
 func (b *MoveBody) target() string { return b.To }
