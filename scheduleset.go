@@ -368,11 +368,11 @@ func (c *Client) changeSchedules(ctx context.Context, t target, changes []ports.
 		at := core.ShardOf(change.ID, t.shards)
 		byShard[at] = append(byShard[at], change)
 	}
-	for at, rest := range byShard {
-		for len(rest) > 0 {
+	for at, remaining := range byShard {
+		for len(remaining) > 0 {
 			r := ports.ChangeSchedulesRequest{
 				Shard: core.Shard{Queue: t.name, Index: at}, Shards: t.shards,
-				Changes: rest[:min(len(rest), ports.MaxScheduleChanges)],
+				Changes: remaining[:min(len(remaining), ports.MaxScheduleChanges)],
 			}
 			reply, err := c.changeShard(ctx, calendar, t, r)
 			if err != nil {
@@ -383,7 +383,7 @@ func (c *Client) changeSchedules(ctx context.Context, t target, changes []ports.
 					refused++
 				}
 			}
-			rest = rest[len(reply.Results):]
+			remaining = remaining[len(reply.Results):]
 		}
 	}
 	return refused, nil

@@ -89,7 +89,7 @@ func newDeal(queue string, shards int, members []member) *deal {
 	var sum uint64
 	for i, m := range members {
 		weight := uint64(min(max(m.Weight, 1), maxWeight))
-		d.hands[i] = hand{position: i, weight: weight, seed: seedOf(queue, m.ID)}
+		d.hands[i] = hand{position: i, weight: weight, seed: placementSeed(queue, m.ID)}
 		sum += weight
 	}
 
@@ -142,8 +142,8 @@ func (d *deal) give(h *hand) {
 // golden is the increment of the state of SplitMix64 for each number.
 const golden = 0x9e3779b97f4a7c15
 
-// seedOf returns the seed of SplitMix64 for a member.
-func seedOf(queue, id string) uint64 {
+// placementSeed returns the seed of SplitMix64 for a member.
+func placementSeed(queue, id string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(queue + "\x00" + id)) // never fails
 	return mix(h.Sum64())

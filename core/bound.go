@@ -44,7 +44,7 @@ func (b *Bound) TakeWhole(lists ...[]Payload) bool {
 	n, bytes := 0, 0
 	for _, payloads := range lists {
 		n += len(payloads)
-		bytes += sizeOf(payloads)
+		bytes += payloadBytes(payloads)
 	}
 	if !b.fits(n, bytes) {
 		b.full = true
@@ -66,7 +66,7 @@ func (b *Bound) count(n, bytes int) {
 	b.bytes += bytes
 }
 
-func sizeOf(payloads []Payload) int {
+func payloadBytes(payloads []Payload) int {
 	size := 0
 	for i := range payloads {
 		size += len(payloads[i].Data)

@@ -33,7 +33,7 @@ type Budget struct {
 func (b *Budget) Carry(claims []Claim) {
 	for i := range claims {
 		b.payloads += len(claims[i].Payloads)
-		b.bytes += sizeOf(claims[i].Payloads)
+		b.bytes += payloadBytes(claims[i].Payloads)
 	}
 }
 

@@ -264,8 +264,8 @@ func (c *cron) nextClock(from, before Instant) (clock Instant, ok bool) {
 func (c *cron) nextMinute(from int) (minute int, ok bool) {
 	hour := from / 60
 	if c.hours>>hour&1 == 1 {
-		if rest := c.minutes >> (from % 60); rest != 0 {
-			return from + bits.TrailingZeros64(rest), true
+		if remaining := c.minutes >> (from % 60); remaining != 0 {
+			return from + bits.TrailingZeros64(remaining), true
 		}
 	}
 	later := c.hours >> (hour + 1)

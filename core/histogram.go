@@ -17,8 +17,8 @@ type Histogram [HistogramBuckets]uint64
 // smallest is the exponent of the first bucket's bound: 2^4 µs.
 const smallest = 4
 
-// bucketOf returns the index of the bucket of a duration.
-func bucketOf(d time.Duration) int {
+// bucketFor returns the index of the bucket of a duration.
+func bucketFor(d time.Duration) int {
 	us := uint64(max(0, d.Microseconds()))
 	if us < 1<<smallest {
 		return 0
@@ -47,7 +47,7 @@ func bucketStart(bucket int) time.Duration {
 }
 
 // Observe counts one duration.
-func (h *Histogram) Observe(d time.Duration) { h[bucketOf(d)]++ }
+func (h *Histogram) Observe(d time.Duration) { h[bucketFor(d)]++ }
 
 // Add adds the counts of another histogram.
 func (h *Histogram) Add(other *Histogram) {

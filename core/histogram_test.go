@@ -13,8 +13,8 @@ import (
 
 const last = core.HistogramBuckets - 1
 
-// bucketOf is the bucket in which a histogram counts a duration.
-func bucketOf(d time.Duration) int {
+// bucketFor is the bucket in which a histogram counts a duration.
+func bucketFor(d time.Duration) int {
 	var h core.Histogram
 	h.Observe(d)
 	return slices.Index(h[:], 1)
@@ -27,9 +27,9 @@ func TestBucketsFollowOneAnother(t *testing.T) {
 		if from != end || to <= from {
 			t.Fatalf("bucket %d is %v … %v, after one that ends at %v", bucket, from, to, end)
 		}
-		if bucketOf(from) != bucket || bucketOf(to-1) != bucket {
+		if bucketFor(from) != bucket || bucketFor(to-1) != bucket {
 			t.Fatalf("bucket %d is %v … %v, but these fall into %d and %d",
-				bucket, from, to, bucketOf(from), bucketOf(to-1))
+				bucket, from, to, bucketFor(from), bucketFor(to-1))
 		}
 		end = to
 	}
@@ -54,7 +54,7 @@ func TestBucketsReachFromMicrosecondsToHours(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		if from, to := core.BucketBounds(bucketOf(tt.duration)); from != tt.from || to != tt.to {
+		if from, to := core.BucketBounds(bucketFor(tt.duration)); from != tt.from || to != tt.to {
 			t.Errorf("%v is counted in %v … %v, want %v … %v", tt.duration, from, to, tt.from, tt.to)
 		}
 	}
@@ -90,9 +90,9 @@ func TestQuantileIsTheEndOfTheBucketThatHoldsIt(t *testing.T) {
 		exact := durations[max(0, int(math.Ceil(q*float64(len(durations))))-1)]
 
 		got := h.Quantile(q)
-		from, to := core.BucketBounds(bucketOf(exact))
+		from, to := core.BucketBounds(bucketFor(exact))
 		switch {
-		case bucketOf(exact) == last:
+		case bucketFor(exact) == last:
 			if got != from {
 				t.Fatalf("past the last bucket's start: %v, want %v", got, from)
 			}
@@ -111,8 +111,8 @@ func TestQuantileEdges(t *testing.T) {
 	}
 	h.Observe(time.Minute)
 
-	_, ms := core.BucketBounds(bucketOf(time.Millisecond))
-	_, minute := core.BucketBounds(bucketOf(time.Minute))
+	_, ms := core.BucketBounds(bucketFor(time.Millisecond))
+	_, minute := core.BucketBounds(bucketFor(time.Minute))
 
 	tests := []struct {
 		name string

@@ -157,24 +157,25 @@ const BuriedByHand = "buried by hand"
 // MergeImported returns the dead letter of an id after a dead letter of another store was added to
 // it (docs/rules.md 5), whether that changed it, and the number of payloads that the rule
 // superseded. The payloads merge by the rule, and the tags unite. ChangedAt, Error and Group are
-// those of the dead letter that changed later, or on a tie those of there.
-func MergeImported(there, coming DeadLetter, rule MergeRule) (merged DeadLetter, changed bool, superseded int) {
-	payloads, superseded := rule.Merge(there.Payloads, coming.Payloads)
-	changed = !slices.EqualFunc(payloads, there.Payloads, func(a, b Payload) bool { return a.Compare(b) == 0 })
-	tags := there.Tags.Union(coming.Tags)
-	changed = changed || tags != there.Tags
-	if coming.ChangedAt > there.ChangedAt {
-		there, changed = coming, true
+// those of the dead letter that changed later, or on a tie the existing ones.
+func MergeImported(existing, incoming DeadLetter, rule MergeRule) (merged DeadLetter, changed bool, superseded int) {
+	payloads, superseded := rule.Merge(existing.Payloads, incoming.Payloads)
+	changed = !slices.EqualFunc(payloads, existing.Payloads, func(a, b Payload) bool { return a.Compare(b) == 0 })
+	tags := existing.Tags.Union(incoming.Tags)
+	changed = changed || tags != existing.Tags
+	if incoming.ChangedAt > existing.ChangedAt {
+		existing, changed = incoming, true
 	}
-	there.Payloads, there.Tags = payloads, tags
-	return there, changed, superseded
+	existing.Payloads, existing.Tags = payloads, tags
+	return existing, changed, superseded
 }
 
 // MergeDeadLetters returns the dead letter of an id after another one was added to it
 // (docs/rules.md 2, last paragraph), and the number of payloads that the rule superseded. The
-// payloads merge by the rule, and the tags unite. ChangedAt, Error and Group are those of coming.
-func MergeDeadLetters(there, coming DeadLetter, rule MergeRule) (merged DeadLetter, superseded int) {
-	coming.Payloads, superseded = rule.Merge(there.Payloads, coming.Payloads)
-	coming.Tags = coming.Tags.Union(there.Tags)
-	return coming, superseded
+// payloads merge by the rule, and the tags unite. ChangedAt, Error and Group are the incoming
+// ones.
+func MergeDeadLetters(existing, incoming DeadLetter, rule MergeRule) (merged DeadLetter, superseded int) {
+	incoming.Payloads, superseded = rule.Merge(existing.Payloads, incoming.Payloads)
+	incoming.Tags = incoming.Tags.Union(existing.Tags)
+	return incoming, superseded
 }

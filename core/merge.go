@@ -58,37 +58,37 @@ func Pushed(w When, now Instant) State {
 
 // MergePush returns the state of a queued job after a push has merged into it (docs/rules.md 2, row
 // 1 and the push rules).
-func MergePush(queued, coming State, rule PushRule) State {
-	merged := united(queued, queued, coming)
+func MergePush(queued, incoming State, rule PushRule) State {
+	merged := united(queued, queued, incoming)
 	if !queued.Fresh() {
 		return merged
 	}
 	switch rule.Kind {
 	case Earliest:
-		merged.PerformAt = min(queued.PerformAt, coming.PerformAt)
+		merged.PerformAt = min(queued.PerformAt, incoming.PerformAt)
 	case Debounce:
 		latest := merged.FirstPush.Add(rule.MaxDelay())
-		merged.PerformAt = max(queued.PerformAt, min(coming.PerformAt, latest))
+		merged.PerformAt = max(queued.PerformAt, min(incoming.PerformAt, latest))
 	}
 	return merged
 }
 
 // MergeReturn returns the state of a queued job after a claimed job of the same id was requeued:
 // failed, untouched, snoozed or recovered (docs/rules.md 2, rows 2 and 3).
-func MergeReturn(queued, coming State) State {
-	return united(coming, queued, coming)
+func MergeReturn(queued, incoming State) State {
+	return united(incoming, queued, incoming)
 }
 
 // Merge returns the state of a queued job after a claimed job of the same id was requeued by b, in
-// the state coming. It is that of [MergeReturn], with one exception: if b.Awaits and the queued job
-// was pushed since the claim, the earlier of both times stays. The queued job was pushed since the
+// the incoming state. It is that of [MergeReturn], with one exception: if b.Awaits and the queued
+// job was pushed since the claim, the earlier of both times stays. The queued job was pushed since the
 // claim if its FirstPush differs from that of the claimed job. If both are equal, the queued job is
 // the rest of a claim that took only a part of the job. The FirstPush of a push whose transaction
 // committed since the claim may be earlier than that of the claimed job.
-func (b PutBack) Merge(queued, coming State) State {
-	merged := MergeReturn(queued, coming)
-	if b.Awaits && queued.FirstPush != coming.FirstPush {
-		merged.PerformAt = min(queued.PerformAt, coming.PerformAt)
+func (b PutBack) Merge(queued, incoming State) State {
+	merged := MergeReturn(queued, incoming)
+	if b.Awaits && queued.FirstPush != incoming.FirstPush {
+		merged.PerformAt = min(queued.PerformAt, incoming.PerformAt)
 	}
 	return merged
 }
@@ -114,12 +114,12 @@ func MergeRevive(queued State, tags Tags, now Instant) State {
 // (docs/rules.md 2). If one of the two is held, its state stays. Otherwise the state of the job
 // with the larger RetryCount stays, or on a tie that of the queued job, as for a push. Of two fresh
 // jobs the earlier time stays, as by [Earliest]. So a repeated import changes nothing.
-func MergeImport(queued, coming State) State {
-	held := coming.Held()
-	if held && !queued.Held() || held == queued.Held() && coming.RetryCount > queued.RetryCount {
-		return united(coming, queued, coming)
+func MergeImport(queued, incoming State) State {
+	held := incoming.Held()
+	if held && !queued.Held() || held == queued.Held() && incoming.RetryCount > queued.RetryCount {
+		return united(incoming, queued, incoming)
 	}
-	return MergePush(queued, coming, PushRule{Kind: Earliest})
+	return MergePush(queued, incoming, PushRule{Kind: Earliest})
 }
 
 // united returns base with the Recoveries, the FirstPush and the Tags of the merge of a and b,

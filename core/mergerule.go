@@ -186,9 +186,9 @@ func (r MergeRule) Stored(p Payload) Payload {
 // Pushed returns a stored payload as it was pushed: without the stamp of [MergeRule.Stored], if its
 // Data begins with the one of its score. Data is not copied.
 func (p Payload) Pushed() Payload {
-	rest, stamped := bytes.CutPrefix(p.Data, []byte(stamp))
-	if stamped && len(rest) >= 8 && binary.BigEndian.Uint64(rest) == math.Float64bits(NormalScore(p.Score)) {
-		p.Data = rest[8:]
+	remaining, stamped := bytes.CutPrefix(p.Data, []byte(stamp))
+	if stamped && len(remaining) >= 8 && binary.BigEndian.Uint64(remaining) == math.Float64bits(NormalScore(p.Score)) {
+		p.Data = remaining[8:]
 	}
 	return p
 }
@@ -232,9 +232,9 @@ func (r MergeRule) Imported(payloads []Payload) []Payload {
 }
 
 // replaces reports whether a payload replaces one with equal bytes and another score.
-func (r MergeRule) replaces(there, coming float64) bool {
+func (r MergeRule) replaces(existing, incoming float64) bool {
 	if r.Stays == Highest {
-		return coming > there
+		return incoming > existing
 	}
-	return coming < there
+	return incoming < existing
 }

@@ -50,10 +50,10 @@ func NewPayloadSet(payloads []Payload) PayloadSet {
 
 // MergePayloads returns the union of two ordered lists, as the zero [MergeRule] merges them
 // (docs/rules.md 2). Of two payloads with equal bytes the one with the smaller score stays,
-// together with its Meta; on a tie the one of there stays. The arguments are not changed.
-func MergePayloads(there, coming []Payload) []Payload {
-	s := NewPayloadSet(there)
-	s.Merge(coming)
+// together with its Meta; on a tie the existing one stays. The arguments are not changed.
+func MergePayloads(existing, incoming []Payload) []Payload {
+	s := NewPayloadSet(existing)
+	s.Merge(incoming)
 	return s.list
 }
 
@@ -84,12 +84,12 @@ func (s *PayloadSet) AddBy(rule MergeRule, p Payload) (added bool, superseded in
 
 // MergeBy merges a list into the set by a rule, one payload after another, and returns the number
 // of payloads that were superseded.
-func (s *PayloadSet) MergeBy(rule MergeRule, coming []Payload) (superseded int) {
+func (s *PayloadSet) MergeBy(rule MergeRule, incoming []Payload) (superseded int) {
 	if rule == (MergeRule{}) {
-		s.Merge(coming)
+		s.Merge(incoming)
 		return 0
 	}
-	for _, p := range coming {
+	for _, p := range incoming {
 		_, n := s.AddBy(rule, p)
 		superseded += n
 	}
@@ -97,8 +97,8 @@ func (s *PayloadSet) MergeBy(rule MergeRule, coming []Payload) (superseded int) 
 }
 
 func (s *PayloadSet) add(rule MergeRule, p Payload) (added bool) {
-	old, there := s.find(p.Data)
-	if there {
+	old, found := s.find(p.Data)
+	if found {
 		if !rule.replaces(old, p.Score) {
 			return false
 		}
@@ -114,7 +114,7 @@ func (s *PayloadSet) add(rule MergeRule, p Payload) (added bool) {
 	s.list = slices.Insert(s.list, at, p)
 	s.remember(p)
 
-	return !there
+	return !found
 }
 
 // mergeAbove is the size of both sides from which Merge goes through them once:
@@ -122,17 +122,17 @@ func (s *PayloadSet) add(rule MergeRule, p Payload) (added bool) {
 const mergeAbove = 32
 
 // Merge merges an ordered list into the set, as [MergePayloads] does.
-func (s *PayloadSet) Merge(coming []Payload) {
-	if len(coming) < mergeAbove || len(s.list) < mergeAbove {
-		for _, p := range coming {
+func (s *PayloadSet) Merge(incoming []Payload) {
+	if len(incoming) < mergeAbove || len(s.list) < mergeAbove {
+		for _, p := range incoming {
 			s.Add(p)
 		}
 		return
 	}
 
-	better := make([]Payload, 0, len(coming))
+	better := make([]Payload, 0, len(incoming))
 	replaced := false
-	for _, p := range coming {
+	for _, p := range incoming {
 		old, ok := s.find(p.Data)
 		if ok && old <= p.Score {
 			continue
@@ -143,12 +143,12 @@ func (s *PayloadSet) Merge(coming []Payload) {
 	}
 
 	// A replaced payload is found by its score, which is no longer the remembered one.
-	there := s.list
+	existing := s.list
 	if replaced {
-		there = slices.DeleteFunc(there, func(p Payload) bool { return s.score[string(p.Data)] != p.Score })
+		existing = slices.DeleteFunc(existing, func(p Payload) bool { return s.score[string(p.Data)] != p.Score })
 	}
 
-	s.list = inOrder(there, better)
+	s.list = inOrder(existing, better)
 }
 
 // inOrder merges two ordered lists into one.
@@ -183,7 +183,7 @@ func (s *PayloadSet) TakeFirst(n int) []Payload {
 func (s *PayloadSet) Remove(payloads []Payload) (removed int) {
 	gone := make(map[string]bool, len(payloads))
 	for _, p := range payloads {
-		if score, there := s.find(p.Data); there && score == NormalScore(p.Score) {
+		if score, found := s.find(p.Data); found && score == NormalScore(p.Score) {
 			gone[string(p.Data)] = true
 		}
 	}

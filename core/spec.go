@@ -170,7 +170,7 @@ func (s Spec) nextOfCron(after Instant) (Instant, bool) {
 
 	from := max(after, -1) + 1
 	for from <= MaxInstant {
-		p := periodOf(from, s.zone)
+		p := periodAt(from, s.zone)
 		if tick, ok := s.cron.nextIn(&p, from); ok {
 			return tick, true
 		}
@@ -188,9 +188,9 @@ type period struct {
 
 const hour = Instant(time.Hour / time.Microsecond)
 
-// periodOf returns the period of an instant in a zone. The first period begins at instant 0, with
+// periodAt returns the period of an instant in a zone. The first period begins at instant 0, with
 // no other offset before it, and the last one ends behind [MaxInstant].
-func periodOf(at Instant, zone *time.Location) period {
+func periodAt(at Instant, zone *time.Location) period {
 	local := at.Time().In(zone)
 	offset := offsetOf(local)
 	p := period{start: 0, end: MaxInstant + 1, before: offset, offset: offset}

@@ -74,21 +74,21 @@ func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
 	}
 
 	var split Split
-	for rest := r.Shards; len(rest) > 0; {
-		queue, count := rest[0].Queue, 1
-		for count < len(rest) && rest[count].Queue == queue {
+	for remaining := r.Shards; len(remaining) > 0; {
+		queue, count := remaining[0].Queue, 1
+		for count < len(remaining) && remaining[count].Queue == queue {
 			count++
 		}
 
 		for i, at := range assign(queue, count, r.members(queue)) {
 			if at == 0 {
-				split.Shared = append(split.Shared, rest[i])
+				split.Shared = append(split.Shared, remaining[i])
 			} else {
-				split.Elsewhere = append(split.Elsewhere, rest[i])
+				split.Elsewhere = append(split.Elsewhere, remaining[i])
 			}
 		}
 
-		rest = rest[count:]
+		remaining = remaining[count:]
 	}
 
 	return split, nil

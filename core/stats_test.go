@@ -24,10 +24,10 @@ func TestStatsAddUp(t *testing.T) {
 		Processed: 5, Failed: 5,
 		WaitSum: 2_500_000, RunSum: 3_660_000_000, WaitSquares: 1 + 2.25, RunSquares: 3600 + 3600*3600,
 	}
-	want.Wait[bucketOf(time.Second)]++
-	want.Wait[bucketOf(1500*time.Millisecond)]++
-	want.Run[bucketOf(time.Minute)] = 1
-	want.Run[bucketOf(time.Hour)] = 1
+	want.Wait[bucketFor(time.Second)]++
+	want.Wait[bucketFor(1500*time.Millisecond)]++
+	want.Run[bucketFor(time.Minute)] = 1
+	want.Run[bucketFor(time.Hour)] = 1
 	if diff := cmp.Diff(want, sum); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -70,9 +70,9 @@ const (
 // of a turn is the multiple of all weights divided by the shard's weight, so nothing is rounded
 // unless the multiple is longest.
 func multiple(a, b int64) int64 {
-	divisor, rest := a, b
-	for rest != 0 {
-		divisor, rest = rest, divisor%rest
+	divisor, remaining := a, b
+	for remaining != 0 {
+		divisor, remaining = remaining, divisor%remaining
 	}
 	if a /= divisor; a > longest/b {
 		return longest

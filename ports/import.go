@@ -142,7 +142,7 @@ func validateErrorText(id, text string) error {
 
 // validatePayloads checks the payloads of an entry, and their order.
 func validatePayloads(id string, payloads []core.Payload) error {
-	there := make(map[string]bool, len(payloads))
+	existing := make(map[string]bool, len(payloads))
 
 	for i, p := range payloads {
 		entry := core.Entry{ID: id, Payload: p}
@@ -150,12 +150,12 @@ func validatePayloads(id string, payloads []core.Payload) error {
 			return fmt.Errorf("payload %d of id %q: %w", i, id, err)
 		}
 
-		if there[string(p.Data)] || i > 0 && payloads[i-1].Compare(p) > 0 {
+		if existing[string(p.Data)] || i > 0 && payloads[i-1].Compare(p) > 0 {
 			return fmt.Errorf(
 				"%w: payload %d of id %q occurs twice or is out of order; pass them through core.NewPayloadSet",
 				ErrInvalidRequest, i, id)
 		}
-		there[string(p.Data)] = true
+		existing[string(p.Data)] = true
 	}
 	return nil
 }

@@ -169,11 +169,11 @@ func without(entries []core.Entry, positions []int) []core.Entry {
 	for _, at := range positions {
 		failed[at] = true
 	}
-	var rest []core.Entry
+	var remaining []core.Entry
 	for i := range entries {
 		if !failed[i] {
-			rest = append(rest, entries[i])
+			remaining = append(remaining, entries[i])
 		}
 	}
-	return rest
+	return remaining
 }

@@ -33,18 +33,18 @@ var formats = []format{
 
 // accepted returns the format that a client prefers, among the available ones.
 func accepted(r *http.Request, rows bool) (format, error) {
-	there := formats[:1]
+	candidates := formats[:1]
 	if rows {
-		there = formats
+		candidates = formats
 	}
 
 	ranges := strings.Join(r.Header.Values("Accept"), ",")
 	if strings.TrimSpace(ranges) == "" {
-		return there[0], nil
+		return candidates[0], nil
 	}
 
 	best, quality := format{}, 0.0
-	for _, f := range there {
+	for _, f := range candidates {
 		if q := qualityOf(ranges, f.mediaType); q > quality {
 			best, quality = f, q
 		}

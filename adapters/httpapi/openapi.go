@@ -21,8 +21,8 @@ func document(routes []route, authorized bool) []byte {
 	paths := object{}
 	for at := range routes {
 		r := &routes[at]
-		item, there := paths[r.path].(object)
-		if !there {
+		item, found := paths[r.path].(object)
+		if !found {
 			item = object{}
 			paths[r.path] = item
 		}
@@ -236,7 +236,7 @@ func (s schemas) close(t reflect.Type) {
 func (s schemas) named(t reflect.Type) object {
 	name := typeName(t)
 	reference := object{"$ref": "#/components/schemas/" + name}
-	if _, there := s[name]; there {
+	if _, found := s[name]; found {
 		return reference
 	}
 

@@ -73,13 +73,13 @@ func (c *calendar) due(now core.Instant, limit int) (list []core.Schedule) {
 		if it.Key > int64(now) || len(list) >= limit {
 			break
 		}
-		list = append(list, copyOf(it.value))
+		list = append(list, cloneSchedule(it.value))
 	}
 	return list
 }
 
-// copyOf returns a schedule that shares nothing with s but its bytes.
-func copyOf(s *core.Schedule) core.Schedule {
+// cloneSchedule returns a schedule that shares nothing with s but its bytes.
+func cloneSchedule(s *core.Schedule) core.Schedule {
 	c := *s
 	c.Recent = slices.Clone(s.Recent)
 	return c
@@ -144,12 +144,12 @@ func (s *shard) changeSchedule(c *ports.ScheduleChange, met *ports.PushReply) po
 		s.calendar.remove(c.ScheduleKey)
 		return ports.ScheduleChanged
 	case c.Busy != nil && s.ids[c.ID] != nil:
-		busy := copyOf(c.Busy)
+		busy := cloneSchedule(c.Busy)
 		s.calendar.put(&busy)
 		return ports.ScheduleBusy
 	}
 
-	next := copyOf(c.Schedule)
+	next := cloneSchedule(c.Schedule)
 	s.calendar.put(&next)
 	for i := range c.Entries {
 		s.push(&c.Entries[i], core.PushRule{}, met)
@@ -189,9 +189,9 @@ func (s *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 		sh := q.shards[shard.Index]
 		sh.mu.Lock()
 		if r.ID == "" {
-			gather(p, &sh.calendar.byName, copyOf)
+			gather(p, &sh.calendar.byName, cloneSchedule)
 		} else {
-			sh.calendar.gatherOf(p, &r)
+			sh.calendar.gatherSchedules(p, &r)
 		}
 		sh.mu.Unlock()
 	}
@@ -201,8 +201,8 @@ func (s *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 	return page, nil
 }
 
-// gatherOf adds the schedules of the requested id.
-func (c *calendar) gatherOf(p *storekit.Pager[core.Schedule], r *ports.SchedulesRequest) {
+// gatherSchedules adds the schedules of the requested id.
+func (c *calendar) gatherSchedules(p *storekit.Pager[core.Schedule], r *ports.SchedulesRequest) {
 	first := storekit.ScheduleByID(core.ScheduleKey{ID: r.ID})
 	start := storekit.Start{Behind: true, At: ports.Cursor{ID: first}, Inclusive: true}
 	for it := range c.byID.Scan(start, false) {
@@ -210,7 +210,7 @@ func (c *calendar) gatherOf(p *storekit.Pager[core.Schedule], r *ports.Schedules
 			return
 		}
 		if r.Matches(it.value.ScheduleKey) {
-			p.Add(ports.Cursor(scheduleByName(it.value)), copyOf(it.value))
+			p.Add(ports.Cursor(scheduleByName(it.value)), cloneSchedule(it.value))
 		}
 	}
 }
@@ -249,7 +249,7 @@ func (c *calendar) names(after string, most int) (names []ports.ScheduleName) {
 
 		start := ports.Cursor{ID: storekit.ScheduleByName(core.ScheduleKey{Name: name})}
 		for it := range c.byName.Scan(storekit.Start{Behind: true, At: start, Inclusive: true}, false) {
-			names = append(names, ports.ScheduleName{Name: name, Count: c.count[name], First: copyOf(it.value)})
+			names = append(names, ports.ScheduleName{Name: name, Count: c.count[name], First: cloneSchedule(it.value)})
 			break
 		}
 	}

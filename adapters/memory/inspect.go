@@ -199,9 +199,9 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	found := ports.Found{Shard: sh.id, Standing: sh.standing(r.ID, q.view().Paused, s.b.now())}
 	var bound core.Bound
 	some := func(p ports.Place, list []core.Payload) []core.Payload {
-		rest := list[behind(r.Start(p), list):]
-		some := firstPayloads(rest, bound.Take(rest[:min(r.Most(p), len(rest))]))
-		found.AddNext(&r, p, some, len(some) < len(rest))
+		remaining := list[behind(r.Start(p), list):]
+		some := firstPayloads(remaining, bound.Take(remaining[:min(r.Most(p), len(remaining))]))
+		found.AddNext(&r, p, some, len(some) < len(remaining))
 		return some
 	}
 

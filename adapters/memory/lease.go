@@ -60,7 +60,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 
 	bound := &core.Bound{Bytes: core.AcquireBytes, Strict: true}
 	if o := &sh.lease.orphans; started {
-		*o = sh.claimed.orphansOf(reply.Token)
+		*o = sh.claimed.orphansFor(reply.Token)
 		reply.Claims = sh.handOver(bound)
 		o.turned = o.next
 	} else {

@@ -67,8 +67,8 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 
 	edited := d.Payloads[at]
 	edited.Data = r.New
-	rest := slices.Concat(d.Payloads[:at], d.Payloads[at+1:])
-	merged, superseded := m.shard.rule().Merge(rest, []core.Payload{edited})
+	remaining := slices.Concat(d.Payloads[:at], d.Payloads[at+1:])
+	merged, superseded := m.shard.rule().Merge(remaining, []core.Payload{edited})
 	m.shard.superseded += int64(superseded)
 	m.replace(d, core.DeadLetter{
 		ID:        d.ID,
@@ -132,25 +132,25 @@ func (m *morgue) oldest(r *ports.DeadLetterStep) (*core.DeadLetter, bool) {
 // returns the removed payloads, and reports whether these are all that it should remove. A dead
 // letter without payloads is dropped.
 func (m *morgue) remove(d *core.DeadLetter, named [][]byte, bound *core.Bound) (taken []core.Payload, finished bool) {
-	chosen, rest := d.Payloads, []core.Payload(nil)
+	chosen, remaining := d.Payloads, []core.Payload(nil)
 	if named != nil {
-		chosen, rest = partition(d.Payloads, named)
+		chosen, remaining = partition(d.Payloads, named)
 	}
 
 	n := bound.Take(chosen)
 	taken, finished = chosen[:n:n], n == len(chosen)
 	switch {
-	case finished && len(rest) == 0:
+	case finished && len(remaining) == 0:
 		delete(m.deadLetters, d.ID)
 		m.unlist(d)
 		m.byID.Delete(deadLetterByID(d))
 		m.groups.Leave(d.Group)
 	case finished:
-		d.Payloads = rest
-	case len(rest) == 0:
+		d.Payloads = remaining
+	case len(remaining) == 0:
 		d.Payloads = chosen[n:]
 	default:
-		d.Payloads = core.MergePayloads(chosen[n:], rest)
+		d.Payloads = core.MergePayloads(chosen[n:], remaining)
 	}
 	return taken, finished
 }

@@ -12,8 +12,8 @@ type orphans struct {
 	turned, next int
 }
 
-// orphansOf returns the jobs that were claimed under another token.
-func (l *claimList) orphansOf(token int64) orphans {
+// orphansFor returns the jobs that were claimed under another token.
+func (l *claimList) orphansFor(token int64) orphans {
 	var o orphans
 	for c := l.first; c != nil; c = c.next {
 		if c.Receipt.Token != token {

@@ -30,9 +30,9 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 
 	var reply ports.PushReply
 	var room [16]storekit.Routed // so that small pushes don't allocate a list
-	for rest := storekit.Route(room[:0], r.Entries, r.Shards); len(rest) > 0; {
+	for remaining := storekit.Route(room[:0], r.Entries, r.Shards); len(remaining) > 0; {
 		var entries []storekit.Routed
-		entries, rest = storekit.CutShard(rest)
+		entries, remaining = storekit.CutShard(remaining)
 		s.b.pushTo(q.shards[entries[0].Shard], &r, entries, &reply)
 	}
 	return reply, nil

@@ -92,7 +92,7 @@ func (l *sorted[V]) Insert(at place, v V) {
 		l.chunks = append(l.chunks, l.newChunk())
 	}
 
-	i := l.chunkOf(at)
+	i := l.chunkAt(at)
 	c := l.chunks[i]
 	n, _ := c.find(at)
 	tail := i == len(l.chunks)-1 && n == c.len()
@@ -119,7 +119,7 @@ func (l *sorted[V]) Delete(at place) bool {
 	if l.size == 0 {
 		return false
 	}
-	i := l.chunkOf(at)
+	i := l.chunkAt(at)
 	n, found := l.chunks[i].find(at)
 	if !found {
 		return false
@@ -147,7 +147,7 @@ func (l *sorted[V]) ascend(start storekit.Start) iter.Seq[item[V]] {
 
 		i, n := 0, 0
 		if start.Behind {
-			i = l.chunkOf(place(start.At))
+			i = l.chunkAt(place(start.At))
 			var found bool
 			if n, found = l.chunks[i].find(place(start.At)); found && !start.Inclusive {
 				n++
@@ -173,7 +173,7 @@ func (l *sorted[V]) descend(start storekit.Start) iter.Seq[item[V]] {
 		i := len(l.chunks) - 1
 		n := l.chunks[i].len()
 		if start.Behind {
-			i = l.chunkOf(place(start.At))
+			i = l.chunkAt(place(start.At))
 			var found bool
 			if n, found = l.chunks[i].find(place(start.At)); found && start.Inclusive {
 				n++
@@ -194,9 +194,9 @@ func (l *sorted[V]) descend(start storekit.Start) iter.Seq[item[V]] {
 	}
 }
 
-// chunkOf returns the position of the chunk where a place belongs: the last that does
+// chunkAt returns the position of the chunk where a place belongs: the last that does
 // not start after it, or the first. It tries the ends before it searches.
-func (l *sorted[V]) chunkOf(at place) int {
+func (l *sorted[V]) chunkAt(at place) int {
 	last := len(l.chunks) - 1
 	if last == 0 || at.compare(l.chunks[1].first()) < 0 {
 		return 0

@@ -113,7 +113,7 @@ func (s *Store) changeSchedules(
 
 	reply.Met.Now = reply.Now
 	reply.Met.Duplicate = pushed - reply.Met.New - reply.Met.Merged - reply.Met.Superseded
-	reply.Head = headOf(head)
+	reply.Head = newHead(head)
 
 	if earliest != nil {
 		s.wakeAfterPush(r.Shard, core.Instant(*earliest), reply.Now)
@@ -295,7 +295,7 @@ func (s *Store) ticks(
 			}
 			shard, ticks := r.Shards[place-1], &reply.Shards[place-1]
 			if record == nil {
-				ticks.Now, ticks.Head = now, headOf(head)
+				ticks.Now, ticks.Head = now, newHead(head)
 				return st.err(shard)
 			}
 

@@ -110,7 +110,7 @@ const moreTime = "the check ran out of time: run it again when the server has le
 
 // unknownAdvice returns the advice for a check that failed.
 func unknownAdvice(err error) string {
-	switch codeOf(err) {
+	switch sqlState(err) {
 	case "", queryCanceled:
 		return moreTime
 	case noRight:
@@ -139,7 +139,7 @@ func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 		}, nil
 	}
 
-	if codeOf(err) == queryCanceled {
+	if sqlState(err) == queryCanceled {
 		advice = moreTime
 	}
 	if err = translate(ctx, err); interrupted != nil || storekit.HasKnownOutcome(err) {

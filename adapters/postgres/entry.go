@@ -86,12 +86,12 @@ func readEntry(rows pgx.Rows, queue string, others ...any) (e entry, err error) 
 	e.Tags, e.Error = storekit.CutTags(e.Error)
 	e.LeaseOver = e.kind == claimEntry && e.LeaseUntil == 0
 	e.Shard = core.Shard{Queue: queue, Index: shard % core.MaxShards}
-	e.Payloads, err = payloadsOf(scores, data, meta)
+	e.Payloads, err = newPayloads(scores, data, meta)
 	return e, err
 }
 
-// payloadsOf joins the columns of payloads. meta may be shorter.
-func payloadsOf(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
+// newPayloads joins the columns of payloads. meta may be shorter.
+func newPayloads(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
 	if len(scores) != len(data) {
 		return nil, fmt.Errorf("%d scores of %d payloads", len(scores), len(data))
 	}

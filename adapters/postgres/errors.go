@@ -177,8 +177,8 @@ const (
 	undefinedSchema   = "3F000"
 )
 
-// codeOf returns the code of the server's error, or "" if the error is not the server's.
-func codeOf(err error) string {
+// sqlState returns the code of the server's error, or "" if the error is not the server's.
+func sqlState(err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return ""

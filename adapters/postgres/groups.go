@@ -51,7 +51,7 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 			}
 			return err
 		})
-	}, groupsSQL, s.now(), r.Queue, indexesOf(shards), r.Size())
+	}, groupsSQL, s.now(), r.Queue, shardIndexes(shards), r.Size())
 	if err != nil {
 		return ports.GroupsReply{}, err
 	}

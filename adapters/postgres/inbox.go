@@ -35,7 +35,7 @@ func (s *Store) mergeForLook(ctx context.Context, queue string, shards []core.Sh
 func (s *Store) mergeSome(ctx context.Context, queue string, shards []core.Shard, most int) error {
 	return s.merge(ctx, most,
 		`SELECT until::text, more FROM {schema}.merge_inboxes($1, $3::text::xid8, $4) WHERE `+mayWrite,
-		queue, indexesOf(shards))
+		queue, shardIndexes(shards))
 }
 
 // mergeIDs merges the rows of a shard's inbox for some ids, so that the next read of these ids is
@@ -51,7 +51,7 @@ func (s *Store) mergeIDs(ctx context.Context, shard core.Shard, ids ...string) e
 // briefly. A read-only role reads without merging.
 //
 //	$1 the queue, $2 as in mayWrite, $3 the result of the previous call, then the rest
-func (s *Store) merge(ctx context.Context, most int, call, queue string, rest ...any) error {
+func (s *Store) merge(ctx context.Context, most int, call, queue string, remaining ...any) error {
 	var until *string
 	more := true
 	for calls := 0; more && (most == 0 || calls < most); calls++ {
@@ -61,7 +61,7 @@ func (s *Store) merge(ctx context.Context, most int, call, queue string, rest ..
 				return nil
 			}
 			return rows.Scan(&until, &more)
-		}, call, append([]any{textOrNone(queue), s.inbox(), until}, rest...)...)
+		}, call, append([]any{textOrNone(queue), s.inbox(), until}, remaining...)...)
 		if err != nil {
 			return err
 		}
@@ -69,8 +69,8 @@ func (s *Store) merge(ctx context.Context, most int, call, queue string, rest ..
 	return nil
 }
 
-// indexesOf returns the indexes of shards as a parameter, NULL for nil.
-func indexesOf(shards []core.Shard) []int32 {
+// shardIndexes returns the indexes of shards as a parameter, NULL for nil.
+func shardIndexes(shards []core.Shard) []int32 {
 	if shards == nil {
 		return nil
 	}

@@ -89,7 +89,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 		return ports.RenewReply{}, err
 	}
 
-	reply.Remaining, reply.Head = micros(remaining), headOf(due)
+	reply.Remaining, reply.Head = micros(remaining), newHead(due)
 	return reply, nil
 }
 
@@ -131,7 +131,7 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 			if err := st.err(shards[len(reply.Heads)]); err != nil {
 				return err
 			}
-			reply.Heads = append(reply.Heads, headOf(due))
+			reply.Heads = append(reply.Heads, newHead(due))
 		}
 		return nil
 	}, headsSQL, queues, indexes, s.now())

@@ -51,12 +51,12 @@ var versions = sync.OnceValue(func() []version {
 		if err != nil {
 			return all
 		}
-		all = append(all, version{up: upOf(dir), down: string(down), oldest: oldestOf[n-1]})
+		all = append(all, version{up: readUp(dir), down: string(down), oldest: oldestOf[n-1]})
 	}
 })
 
-// upOf returns the SQL that creates a version.
-func upOf(dir string) string {
+// readUp returns the SQL that creates a version.
+func readUp(dir string) string {
 	var b strings.Builder
 	b.WriteString("SET LOCAL check_function_bodies = off;\n")
 	for _, stage := range stages {
@@ -164,7 +164,7 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int,
 			return err
 		}
 
-		from, err := versionOf(ctx, tx, schema)
+		from, err := readVersion(ctx, tx, schema)
 		if err != nil {
 			return err
 		}
@@ -181,11 +181,11 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int,
 	})
 }
 
-// versionOf returns the version of a schema: zero if the schema or its tables do not exist.
-func versionOf(ctx context.Context, tx pgx.Tx, schema string) (v schemaVersion, err error) {
-	var there bool
+// readVersion returns the version of a schema: zero if the schema or its tables do not exist.
+func readVersion(ctx context.Context, tx pgx.Tx, schema string) (v schemaVersion, err error) {
+	var migrated bool
 	if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, quoted(schema)+".migrations").
-		Scan(&there); err != nil || !there {
+		Scan(&migrated); err != nil || !migrated {
 		return v, err
 	}
 	err = tx.QueryRow(ctx, expand(versionSQL, schema)).Scan(&v.version, &v.oldest)

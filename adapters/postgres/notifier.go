@@ -129,8 +129,8 @@ func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, o
 	wait = longestLookPause
 	ready := make(map[core.Shard]core.Instant)
 	for shard, due := range n.pending {
-		if rest := n.rests[shard].Sub(now); rest > 0 {
-			wait = min(wait, rest)
+		if remaining := n.rests[shard].Sub(now); remaining > 0 {
+			wait = min(wait, remaining)
 			continue
 		}
 		delete(n.pending, shard)
@@ -138,8 +138,8 @@ func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, o
 	}
 
 	for shard, look := range n.awaited {
-		if rest := max(n.rests[shard].Sub(now), look.at.Sub(now)); rest > 0 {
-			wait = min(wait, rest)
+		if remaining := max(n.rests[shard].Sub(now), look.at.Sub(now)); remaining > 0 {
+			wait = min(wait, remaining)
 			continue
 		}
 

@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// stepOf merges the rows of the inbox for some ids, and then calls a step function for these ids.
-func (s *Store) stepOf(
+// mergedStep merges the rows of the inbox for some ids, and then calls a step function for these ids.
+func (s *Store) mergedStep(
 	ctx context.Context,
 	shard core.Shard,
 	ids []string,
@@ -63,7 +63,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	if err := r.ValidateWhole(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.stepOf(ctx, r.Shard, r.IDs, `step_expedite($1, $2, $3, $4, $5, $6, $7)`,
+	return s.mergedStep(ctx, r.Shard, r.IDs, `step_expedite($1, $2, $3, $4, $5, $6, $7)`,
 		possible(r.IDs), int64(r.Before), r.Failed, r.Held)
 }
 
@@ -95,7 +95,7 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 		}
 	}
 
-	return s.stepOf(ctx, r.Shard, r.IDs, `step_delete_payloads($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+	return s.mergedStep(ctx, r.Shard, r.IDs, `step_delete_payloads($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		possible(r.IDs), int64(r.Before), r.Failed, r.Held, counts, scores, data)
 }
 
@@ -114,7 +114,7 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *strin
 		first = [][]byte{}
 	}
 
-	return s.stepOf(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+	return s.mergedStep(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		possible(r.IDs), int64(r.Before), r.Failed, r.Held, group, first)
 }
 

@@ -24,17 +24,17 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	}
 
 	var reply ports.PushReply
-	rest := storekit.Route(nil, r.Entries, r.Shards)
-	for first := true; first || len(rest) > 0; first = false {
-		some := rest[:statementSize(rest)]
+	remaining := storekit.Route(nil, r.Entries, r.Shards)
+	for first := true; first || len(remaining) > 0; first = false {
+		some := remaining[:statementSize(remaining)]
 		met, err := s.pushSome(ctx, &r, some)
 		if err != nil {
-			return ports.PushReply{}, storekit.NotStored(rest, err)
+			return ports.PushReply{}, storekit.NotStored(remaining, err)
 		}
 
 		met.Duplicate = len(some) - met.New - met.Merged - met.Superseded
 		reply.Add(met)
-		rest = rest[len(some):]
+		remaining = remaining[len(some):]
 	}
 	return reply, nil
 }
@@ -43,9 +43,9 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 // the first shard alone has too many, its first maxStatement entries.
 func statementSize(list []storekit.Routed) int {
 	size := 0
-	for rest := list; len(rest) > 0; {
+	for remaining := list; len(remaining) > 0; {
 		var shard []storekit.Routed
-		shard, rest = storekit.CutShard(rest)
+		shard, remaining = storekit.CutShard(remaining)
 		if size+len(shard) > maxStatement {
 			if size == 0 {
 				return maxStatement
@@ -97,7 +97,7 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 		return s.pushEach(ctx, r, list)
 	}
 
-	if urgent := urgentOf(r, list); urgent == len(list) && urgent > 0 {
+	if urgent := countUrgent(r, list); urgent == len(list) && urgent > 0 {
 		all := *r
 		all.Rule = core.PushRule{Kind: core.Earliest}
 		r = &all
@@ -113,8 +113,8 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 	return p, err
 }
 
-// urgentOf returns how many of the entries are urgent.
-func urgentOf(r *ports.PushRequest, list []storekit.Routed) (n int) {
+// countUrgent returns how many of the entries are urgent.
+func countUrgent(r *ports.PushRequest, list []storekit.Routed) (n int) {
 	for _, at := range list {
 		if r.Entries[at.Position].When.Urgent() {
 			n++
@@ -216,7 +216,7 @@ func (p *pushResult) read(rows pgx.Rows, r *ports.PushRequest) error {
 		}
 		if st != statusOK {
 			rows.Close()
-			return errors.Join(st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)), rows.Err())
+			return errors.Join(st.layoutErr(core.Shard{Queue: r.Queue}, pushLayout(r)), rows.Err())
 		}
 
 		p.met.Add(part)
@@ -227,8 +227,8 @@ func (p *pushResult) read(rows pgx.Rows, r *ports.PushRequest) error {
 	return rows.Err()
 }
 
-// layoutOf returns the layout that a push asks for.
-func layoutOf(r *ports.PushRequest) storekit.Layout {
+// pushLayout returns the layout that a push asks for.
+func pushLayout(r *ports.PushRequest) storekit.Layout {
 	return storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 }
 

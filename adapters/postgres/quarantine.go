@@ -37,7 +37,7 @@ func (s *Store) QuarantinedShards(
 			reply.Shards = append(reply.Shards, shard)
 			return err
 		})
-	}, quarantinedShardsSQL, r.Queue, indexesOf(shards))
+	}, quarantinedShardsSQL, r.Queue, shardIndexes(shards))
 	return reply, err
 }
 

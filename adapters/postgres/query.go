@@ -165,7 +165,7 @@ func lostSession(err error) bool {
 }
 
 // onlyReads reports whether a server refused to write at all.
-func onlyReads(err error) bool { return codeOf(err) == readOnlyServer }
+func onlyReads(err error) bool { return sqlState(err) == readOnlyServer }
 
 // sessionEnded reports whether the server ended the session by an operator's or its own decision.
 // It reports that only while nothing is being committed.

@@ -146,12 +146,12 @@ func (r *replyRow) placesColumns() []any { return columnsFrom(placesColumn, &r.p
 func (r *replyRow) header() header {
 	h := r.h
 	h.remaining = micros(r.remaining)
-	h.head = headOf(r.head)
+	h.head = newHead(r.head)
 	return h
 }
 
-// headOf returns a head as functions return it, with NULL for none.
-func headOf(due *int64) core.Head {
+// newHead returns a head as functions return it, with NULL for none.
+func newHead(due *int64) core.Head {
 	if due == nil {
 		return core.Head{}
 	}

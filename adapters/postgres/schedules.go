@@ -229,7 +229,7 @@ func (s *Store) scheduleNames(
 			page.Names, records = append(page.Names, sum), append(records, first)
 			return nil
 		})
-	}, scheduleNamesSQL, s.now(), r.Queue, indexesOf(shards), r.After, r.Size()+1)
+	}, scheduleNamesSQL, s.now(), r.Queue, shardIndexes(shards), r.After, r.Size()+1)
 
 	if size := r.Size(); len(page.Names) > size {
 		page.Names = page.Names[:size]

@@ -164,7 +164,7 @@ func (s *Store) look(ctx context.Context) error {
 
 // schemaMissing reports whether the schema or its table of migrations does not exist.
 func schemaMissing(err error) bool {
-	code := codeOf(err)
+	code := sqlState(err)
 	return code == undefinedTable || code == undefinedSchema
 }
 

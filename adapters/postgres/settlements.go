@@ -68,7 +68,7 @@ func (s *settlementColumns) add(position int, x *core.Settlement) {
 
 // addDispositions adds the further columns of the settlement that was added last.
 func (s *settlementColumns) addDispositions(x *core.Settlement) {
-	s.dispositions = append(s.dispositions, dispositionsOf(x))
+	s.dispositions = append(s.dispositions, dispositionCodes(x))
 	s.times = append(s.times, int16(storekit.PutBackTime(&x.PutBack)))
 	s.delays = append(s.delays, x.PutBack.Delay.Microseconds())
 	s.retryCounts = append(s.retryCounts, int32(x.PutBack.RetryCount))
@@ -83,9 +83,9 @@ func (s *settlementColumns) addDispositions(x *core.Settlement) {
 	}
 }
 
-// dispositionsOf returns a byte for each payload in order up to the last exception, and one for
+// dispositionCodes returns a byte for each payload in order up to the last exception, and one for
 // all after it.
-func dispositionsOf(x *core.Settlement) []byte {
+func dispositionCodes(x *core.Settlement) []byte {
 	var list []byte
 	for _, e := range x.Except {
 		if e.Position < 0 || e.Position >= core.MaxTurnPayloads {

@@ -73,7 +73,7 @@ func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (por
 			stats.Counts = ports.SumCounts(stats.Counts, shard.Counts)
 			return err
 		})
-	}, statsSQL, s.now(), name, indexesOf(chosen))
+	}, statsSQL, s.now(), name, shardIndexes(chosen))
 
 	if err == nil && len(stats.Shards) != len(shards) {
 		err = storekit.UnknownQueue(name) // forgotten meanwhile
@@ -93,7 +93,7 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 		&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now, &shard.Shard.Index,
 		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &c.Superseded, &c.Held,
 		&oldest, &c.Quarantined, &shard.Owner, &shard.Token, &shard.ExpiresAt)
-	c.Oldest = headOf(oldest)
+	c.Oldest = newHead(oldest)
 	return shard, err
 }
 
@@ -130,7 +130,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 		return ports.RecountReply{}, err
 	}
 
-	after.Oldest = headOf(oldest)
+	after.Oldest = newHead(oldest)
 	before.Processed, before.Failed, before.Superseded = after.Processed, after.Failed, after.Superseded
 	before.Held, before.Oldest, before.Quarantined = after.Held, after.Oldest, after.Quarantined
 	reply.Counted = after.Entries()

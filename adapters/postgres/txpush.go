@@ -64,7 +64,7 @@ FROM {schema}.push_in_tx(p_queue => $1::pg_catalog.text, p_shards => $2::int, p_
 func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.Entry) (core.Instant, error) {
 	rows := make([]inboxEntry, len(entries))
 	for i := range entries {
-		rows[i] = inboxEntryOf(&entries[i], r.Shards)
+		rows[i] = newInboxEntry(&entries[i], r.Shards)
 	}
 
 	notified, others := t.wakes(r.Queue, rows)
@@ -80,7 +80,7 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 	if err != nil {
 		return 0, err
 	}
-	if err := st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)); err != nil {
+	if err := st.layoutErr(core.Shard{Queue: r.Queue}, pushLayout(r)); err != nil {
 		return 0, err
 	}
 
@@ -118,7 +118,7 @@ func (t *Tx) wakes(queue string, rows []inboxEntry) (notified string, others map
 	return "{" + strings.Join(indexes, ",") + "}", others
 }
 
-func inboxEntryOf(e *core.Entry, shards int) inboxEntry {
+func newInboxEntry(e *core.Entry, shards int) inboxEntry {
 	row := inboxEntry{
 		Shard:  core.ShardOf(e.ID, shards),
 		ID:     e.ID,

@@ -58,7 +58,7 @@ func (s *Store) changeSchedules(
 
 	switch reply := record.ReplyOf(value); reply.Text() {
 	case "ok":
-		return changesOf(&reply, len(r.Changes))
+		return parseChanges(&reply, len(r.Changes))
 	case "unknown":
 		return ports.ChangeSchedulesReply{}, s.noShard(ctx, r.Shard, asked)
 	case "mismatch":
@@ -97,8 +97,8 @@ func (s *Store) setRefusedAside(
 	_, _ = reply.Text(), reply.Int()
 	var faults []*exchange.DamagedError
 	for _, field := range fields {
-		text, there := reply.Optional()
-		if _, err := scheduleOf(field.(string), text); there && err != nil {
+		text, found := reply.Optional()
+		if _, err := parseSchedule(field.(string), text); found && err != nil {
 			faults = append(faults, unreadable(field.(string), text, err))
 		}
 	}
@@ -181,8 +181,8 @@ func tickArg(s *core.Schedule) string {
 	return strconv.FormatInt(int64(head.Due), 10)
 }
 
-// changesOf reads the script's reply to the given number of changes, behind its first word.
-func changesOf(r *record.Reply, given int) (ports.ChangeSchedulesReply, error) {
+// parseChanges reads the script's reply to the given number of changes, behind its first word.
+func parseChanges(r *record.Reply, given int) (ports.ChangeSchedulesReply, error) {
 	reply := ports.ChangeSchedulesReply{Now: core.Instant(r.Int()), Head: r.Head()}
 	pushed := int(r.Int())
 	reply.Met = ports.PushReply{Now: reply.Now, New: int(r.Int()), Merged: int(r.Int()), Superseded: int(r.Int())}
@@ -292,7 +292,7 @@ func listedTicks(value any) (found tickList, err error) {
 	for r.More() {
 		field := r.Text()
 		text, _ := r.Optional()
-		schedule, err := scheduleOf(field, text)
+		schedule, err := parseSchedule(field, text)
 		switch {
 		case err != nil:
 			found.faults = append(found.faults, unreadable(field, text, err))
@@ -323,13 +323,13 @@ func (s *Store) relist(ctx context.Context, shard core.Shard, early []earlyTick)
 	return nil
 }
 
-// unreadable returns the fault of a field's record that scheduleOf can't read.
+// unreadable returns the fault of a field's record that parseSchedule can't read.
 func unreadable(field, text string, err error) *exchange.DamagedError {
 	return &exchange.DamagedError{Place: record.PlaceSchedule, ID: field, Stored: text, Text: err.Error()}
 }
 
-// scheduleOf reads the record of a field.
-func scheduleOf(field, text string) (core.Schedule, error) {
+// parseSchedule reads the record of a field.
+func parseSchedule(field, text string) (core.Schedule, error) {
 	id, name, _ := strings.Cut(field, "\x00")
 	return storekit.DecodeSchedule(core.ScheduleKey{ID: id, Name: name}, text)
 }

@@ -249,7 +249,7 @@ func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient)
 	case strings.HasPrefix(policy, "volatile-"):
 		if !s.server.done.Load() {
 			s.logger.Warn("needs attention",
-				"check", "maxmemory_policy", "server", addressOf(master), "value", policy,
+				"check", "maxmemory_policy", "server", serverAddress(master), "value", policy,
 				"advice", "Skein's keys have no TTL, so this policy evicts none of them; set it to "+fit+
 					" if only Skein uses the server")
 		}
@@ -260,8 +260,8 @@ func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient)
 	}
 }
 
-// addressOf returns a server's address, if the client has it.
-func addressOf(server goredis.UniversalClient) string {
+// serverAddress returns a server's address, if the client has it.
+func serverAddress(server goredis.UniversalClient) string {
 	if c, ok := server.(*goredis.Client); ok {
 		return c.Options().Addr
 	}

@@ -151,12 +151,12 @@ func (s *Store) addShards(
 
 		for i, reply := range replies {
 			q := queues[shards[i].Queue]
-			fault, there, err := faultOfRecord(&q, shards[i], reply)
+			fault, ok, err := faultOfRecord(&q, shards[i], reply)
 			switch {
 			case err != nil:
 				found.unread++
 				continue
-			case there:
+			case ok:
 				found.read++
 			case fault != (recordFault{}):
 				lost++
@@ -263,7 +263,7 @@ func faultOfRecord(
 	q *queueRecord,
 	shard core.Shard,
 	reply *goredis.StringCmd,
-) (fault recordFault, there bool, err error) {
+) (fault recordFault, found bool, err error) {
 	switch err := reply.Err(); {
 	case goredis.HasErrorPrefix(err, wrongType):
 		return wrongRecord(shard.String(), "can't be read: "+err.Error()), true, nil

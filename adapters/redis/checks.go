@@ -93,7 +93,7 @@ func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 // lookAtAll looks at all servers at once, and returns the rows in order of their addresses.
 func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient) ([]ports.Check, error) {
 	servers = slices.SortedFunc(slices.Values(servers), func(a, b goredis.UniversalClient) int {
-		return cmp.Compare(addressOf(a), addressOf(b))
+		return cmp.Compare(serverAddress(a), serverAddress(b))
 	})
 
 	type looked struct {
@@ -103,7 +103,7 @@ func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient
 	rows := make([][]ports.Check, len(servers))
 	looks := make([]func(func(looked)), len(servers))
 	for i, server := range servers {
-		rows[i] = silent(addressOf(server), "no, but another server answers")
+		rows[i] = silent(serverAddress(server), "no, but another server answers")
 		looks[i] = func(report func(looked)) { report(looked{i, lookAt(ctx, server)}) }
 	}
 
@@ -131,7 +131,7 @@ func silent(addr, why string) []ports.Check {
 
 // lookAt checks one server. If the server does not answer, the result is one row that states this.
 func lookAt(ctx context.Context, server goredis.UniversalClient) []ports.Check {
-	addr := addressOf(server)
+	addr := serverAddress(server)
 	text, err := server.Info(ctx, "everything").Result()
 	if err != nil {
 		return silent(addr, err.Error())

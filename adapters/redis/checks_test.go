@@ -146,7 +146,7 @@ func TestChecksWaitForServersThatAreSlow(t *testing.T) {
 				counts := make([]int, len(servers))
 				for _, r := range rows {
 					counts[slices.IndexFunc(servers, func(s goredis.UniversalClient) bool {
-						return addressOf(s) == r.Server
+						return serverAddress(s) == r.Server
 					})]++
 				}
 				for i := range counts {

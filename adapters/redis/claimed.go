@@ -94,7 +94,7 @@ func addClaims(
 	r := record.ReplyOf(o.Value)
 	more = r.Int() == 1
 	claims, cancels := r.List(), r.List()
-	lease := leaseOf(&r)
+	lease := parseLease(&r)
 
 	cancelled := make(map[string]string)
 	for cancels.More() {
@@ -111,7 +111,7 @@ func addClaims(
 		last, v.Count = id, int(count)
 		if at := (ports.Cursor{Key: int64(v.Since), ID: id}); p.Wants(at) {
 			v.Shard = shard
-			v.Cancelled, v.Drop = cancelOf(cancelled[id])
+			v.Cancelled, v.Drop = parseCancel(cancelled[id])
 			lease.mark(&v)
 			p.Add(at, v)
 		}
@@ -127,7 +127,7 @@ type currentLease struct {
 	ends  core.Instant
 }
 
-func leaseOf(r *record.Reply) currentLease {
+func parseLease(r *record.Reply) currentLease {
 	return currentLease{r.Int(), core.Instant(r.Int())}
 }
 
@@ -138,7 +138,7 @@ func (l currentLease) mark(v *ports.ClaimView) {
 	}
 }
 
-// cancelOf reads a stored cancel, receipt and drop. "" means that the claim has no cancel.
-func cancelOf(stored string) (cancelled, drop bool) {
+// parseCancel reads a stored cancel, receipt and drop. "" means that the claim has no cancel.
+func parseCancel(stored string) (cancelled, drop bool) {
 	return stored != "", strings.HasSuffix(stored, "1")
 }

@@ -45,7 +45,7 @@ func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lo
 
 	for len(shards) > 0 && !s.link.OnCluster() && !s.noTransactions.Load() {
 		part := shards[:min(len(shards), shardsPerLook)]
-		calls := s.callsOf(l, part)
+		calls := s.lookCalls(l, part)
 		t, err := exchange.Await(ctx, s.link, func() transacted { return s.transact(ctx, calls) })
 		if err != nil {
 			return err
@@ -76,8 +76,8 @@ func addLost(ctx context.Context, lost *storekit.Lost, shards []core.Shard, reas
 	return nil
 }
 
-// callsOf returns the commands that read the store's time and then each of the shards.
-func (s *Store) callsOf(l shardLook, shards []core.Shard) []exchange.Call {
+// lookCalls returns the commands that read the store's time and then each of the shards.
+func (s *Store) lookCalls(l shardLook, shards []core.Shard) []exchange.Call {
 	calls := append(make([]exchange.Call, 0, 1+16*len(shards)), exchange.Call{Command: "time"})
 	for _, shard := range shards {
 		calls = append(calls, l.commands(shard)...)
@@ -102,7 +102,7 @@ func (s *Store) transact(ctx context.Context, calls []exchange.Call) (t transact
 	return t
 }
 
-// readPart reads the replies to the commands of callsOf.
+// readPart reads the replies to the commands of lookCalls.
 func (s *Store) readPart(
 	ctx context.Context,
 	l shardLook,
@@ -110,7 +110,7 @@ func (s *Store) readPart(
 	replies []any,
 	lost *storekit.Lost,
 ) error {
-	now, err := s.instantOf(replies[0])
+	now, err := s.parseInstant(replies[0])
 	if err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func (s *Store) readShard(
 	return l.read(now, shard, replies[1:])
 }
 
-// instantOf returns the store's time, given the reply of TIME.
-func (s *Store) instantOf(reply any) (core.Instant, error) {
+// parseInstant returns the store's time, given the reply of TIME.
+func (s *Store) parseInstant(reply any) (core.Instant, error) {
 	if s.clock != nil {
 		return core.InstantOf(s.clock()), nil
 	}

@@ -66,7 +66,7 @@ func FuzzReply(f *testing.F) {
 		}
 		r = record.ReplyOf(value)
 		_ = r.Members(true)
-		_, _, _ = headOf(&o)
+		_, _, _ = parseHead(&o)
 	})
 }
 

@@ -128,12 +128,12 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 			break
 		}
 	}
-	return historyOf(sums, &lost, asked)
+	return historyReply(sums, &lost, asked)
 }
 
-// historyOf makes the reply from the read hours. It returns an error if none of the requested
+// historyReply makes the reply from the read hours. It returns an error if none of the requested
 // shards was reached.
-func historyOf(sums *storekit.History, lost *storekit.Lost, asked []core.Shard) (ports.HistoryReply, error) {
+func historyReply(sums *storekit.History, lost *storekit.Lost, asked []core.Shard) (ports.HistoryReply, error) {
 	var reply ports.HistoryReply
 	if sums != nil {
 		reply.Minutes = sums.List()

@@ -60,7 +60,7 @@ func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []
 	var again []core.Shard
 	err := s.lookAt(ctx, shardLook{
 		script:   statsScript,
-		commands: s.statsOf,
+		commands: s.statsCalls,
 		read: func(now core.Instant, shard core.Shard, replies []any) error {
 			one, early, err := parseShardStats(shard, replies)
 			stats.Now = now
@@ -116,9 +116,9 @@ func (s *Store) oldestKeys(shard core.Shard) []exchange.Call {
 	}
 }
 
-// statsOf returns the commands that count the entries and events of a shard, the same as in
+// statsCalls returns the commands that count the entries and events of a shard, the same as in
 // lua/look/stats.lua.
-func (s *Store) statsOf(shard core.Shard) []exchange.Call {
+func (s *Store) statsCalls(shard core.Shard) []exchange.Call {
 	return []exchange.Call{
 		s.read(shard, "exists", keyMeta),
 		s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked), s.read(shard, "zcard", keyRetriesByID),
@@ -130,7 +130,7 @@ func (s *Store) statsOf(shard core.Shard) []exchange.Call {
 	}
 }
 
-// parseShardStats reads the replies of statsOf. early is the time of the last push of a job that
+// parseShardStats reads the replies of statsCalls. early is the time of the last push of a job that
 // was due before that push.
 func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, early core.Instant, err error) {
 	r := record.ReplyOf(replies)
@@ -159,8 +159,8 @@ func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, e
 	return stats, early, r.Err()
 }
 
-// countsOf reads the result of lua/lib/counts.lua.
-func countsOf(r *record.Reply) ports.Counts {
+// parseCounts reads the result of lua/lib/counts.lua.
+func parseCounts(r *record.Reply) ports.Counts {
 	queued, retries := r.Int(), r.Int()
 	return ports.Counts{
 		Fresh:       queued - retries,
@@ -226,7 +226,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 	cancel, _ := r.Optional()
 	if claim != nil {
 		claim.Shard = shard
-		claim.Cancelled, claim.Drop = cancelOf(cancel)
+		claim.Cancelled, claim.Drop = parseCancel(cancel)
 		found.Claim = &claim.ClaimView
 		found.Claim.Count = request.Counted(found.Claim.Count)
 		found.AddNext(request, ports.PlaceClaimed, claim.Payloads, claim.more)
@@ -242,8 +242,8 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 	}
 
 	s := r.List()
-	found.Standing = standingOf(&s)
-	lease := leaseOf(&r)
+	found.Standing = parseStanding(&s)
+	lease := parseLease(&r)
 	if found.Claim != nil {
 		lease.mark(found.Claim)
 	}
@@ -255,8 +255,8 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 	return found, errors.Join(r.Err(), s.Err())
 }
 
-// standingOf reads the values that decide when a job runs.
-func standingOf(r *record.Reply) ports.Standing {
+// parseStanding reads the values that decide when a job runs.
+func parseStanding(r *record.Reply) ports.Standing {
 	return ports.Standing{
 		Now:       core.Instant(r.Int()),
 		Paused:    r.Int() == 1,

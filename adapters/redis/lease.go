@@ -152,7 +152,7 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 	reply := ports.HeadsReply{Heads: make([]core.Head, len(shards))}
 	var failure error
 	for i, o := range s.runApart(ctx, calls) {
-		now, head, err := headOf(&o)
+		now, head, err := parseHead(&o)
 		if err == nil && noRecord(&o) {
 			err = s.absent(ctx, shards[i])
 		}
@@ -179,7 +179,7 @@ func noRecord(o *exchange.Outcome) bool {
 	return r.Text() == "unknown"
 }
 
-func headOf(o *exchange.Outcome) (core.Instant, core.Head, error) {
+func parseHead(o *exchange.Outcome) (core.Instant, core.Head, error) {
 	if o.Err != nil || noRecord(o) {
 		return 0, core.Head{}, o.Err
 	}

@@ -249,15 +249,15 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) (restored restore
 		return restored, err
 	}
 
-	record, there, err := s.recordOf(ctx, shard)
+	record, found, err := s.readRecord(ctx, shard)
 	switch {
 	case err != nil || q.forgetting:
 		return restored, err
-	case there && record.layout() != q.layout():
+	case found && record.layout() != q.layout():
 		return restored, q.check(record.layout())
-	case there && !q.kept && record.text == q.text:
+	case found && !q.kept && record.text == q.text:
 		return restored, nil
-	case there && !q.kept && record.version >= q.version:
+	case found && !q.kept && record.version >= q.version:
 		if q, err = s.adopt(ctx, record, q); err != nil {
 			return restored, err
 		}
@@ -273,7 +273,7 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) (restored restore
 				shards, err = s.declareShards(ctx, q)
 				restored.shards += shards
 			}
-		case there:
+		case found:
 			_, err = s.run(ctx, s.alterShard(q, shard))
 		default:
 			if madeNow, err = s.restoreShard(ctx, q, shard); madeNow && (q.whole || q.kept) {
@@ -358,8 +358,8 @@ func (s *Store) recount(
 	case "ok":
 		before, after := reply.List(), reply.List()
 		step = ports.RecountReply{
-			Before:  countsOf(&before),
-			After:   countsOf(&after),
+			Before:  parseCounts(&before),
+			After:   parseCounts(&after),
 			Counted: int(reply.Int()),
 			Next:    reply.Text(),
 		}

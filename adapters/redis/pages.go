@@ -105,7 +105,7 @@ func (s *Store) rows(
 
 	var rows []row
 	for _, p := range places {
-		if v, there := found[p.At.ID]; there &&
+		if v, ok := found[p.At.ID]; ok &&
 			(l.key == nil || l.key(&v.Job) == p.At.Key) &&
 			(l.group == "" || l.group == v.Group) {
 			rows = append(rows, v)

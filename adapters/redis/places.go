@@ -52,7 +52,7 @@ func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answe
 	calls := make([]exchange.Call, 0, len(asks)*len(l.list.sets))
 	for _, ask := range asks {
 		for _, set := range l.list.sets {
-			calls = append(calls, l.rangeOf(ask, set))
+			calls = append(calls, l.rangeCall(ask, set))
 		}
 	}
 
@@ -79,17 +79,17 @@ func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answe
 	return answers
 }
 
-// setOf names a sorted set of the list in a shard.
-func (l *looker) setOf(shard core.Shard, set int) []any {
+// sortedSet names a sorted set of the list in a shard.
+func (l *looker) sortedSet(shard core.Shard, set int) []any {
 	if l.list.group != "" {
 		return []any{l.store.groupKey(shard, l.list.group)}
 	}
 	return l.store.someKeys(shard, set)
 }
 
-// rangeOf returns the command that lists a sorted set from the start of the page.
-func (l *looker) rangeOf(ask storekit.Ask, set int) exchange.Call {
-	c := exchange.Call{Command: "zrange", Keys: l.setOf(ask.Shard, set)}
+// rangeCall returns the command that lists a sorted set from the start of the page.
+func (l *looker) rangeCall(ask storekit.Ask, set int) exchange.Call {
+	c := exchange.Call{Command: "zrange", Keys: l.sortedSet(ask.Shard, set)}
 	start, descending := l.pager.Start(), l.pager.Descending()
 
 	switch {
@@ -145,7 +145,7 @@ func (l *looker) lexRange() (from, to string) {
 func (l *looker) search(ask storekit.Ask, set int) exchange.Call {
 	at := l.pager.Start().At
 	return exchange.Call{
-		Script: placesScript, Keys: l.setOf(ask.Shard, set),
+		Script: placesScript, Keys: l.sortedSet(ask.Shard, set),
 		Args: []any{boolArg(l.pager.Descending()), at.Key, at.ID, ask.Most},
 	}
 }

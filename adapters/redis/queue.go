@@ -175,11 +175,11 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	}
 
 	if q.whole || q.kept {
-		_, there, err := s.recordOf(ctx, shard)
+		_, found, err := s.readRecord(ctx, shard)
 		if err != nil {
 			return err
 		}
-		if !there {
+		if !found {
 			return lostRecord(shard)
 		}
 	}
@@ -187,8 +187,8 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	return fmt.Errorf("%w: %v had no record; declare the queue again", ports.ErrUnknownQueue, shard)
 }
 
-// recordOf returns the record of a shard. there is false if it has no record that can be read.
-func (s *Store) recordOf(ctx context.Context, shard core.Shard) (record queueRecord, there bool, err error) {
+// readRecord returns the record of a shard. found is false if it has no record that can be read.
+func (s *Store) readRecord(ctx context.Context, shard core.Shard) (record queueRecord, found bool, err error) {
 	text, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "get", s.keys(shard)[keyMeta]))
 	if err != nil {
 		return queueRecord{}, false, err
@@ -384,11 +384,11 @@ func (s *Store) keptByShards(ctx context.Context, name string, patience time.Dur
 		exchange.Apart{Most: shardsPerExchange, Patience: patience},
 		s.shardRecordCalls(name),
 	) {
-		text, there := o.Value.(string)
+		text, found := o.Value.(string)
 		if o.Err != nil && (!s.link.OnCluster() || storekit.HasKnownOutcome(o.Err)) {
 			failed = cmp.Or(failed, o.Err)
 		}
-		if o.Err != nil || !there {
+		if o.Err != nil || !found {
 			continue
 		}
 

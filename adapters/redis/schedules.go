@@ -188,11 +188,11 @@ func (s *schedulesRead) add(value any, fields []any) error {
 	_ = r.Text()
 	s.now = core.Instant(r.Int())
 	for _, field := range fields {
-		text, there := r.Optional()
-		if !there {
+		text, found := r.Optional()
+		if !found {
 			continue
 		}
-		if schedule, err := scheduleOf(field.(string), text); err == nil {
+		if schedule, err := parseSchedule(field.(string), text); err == nil {
 			s.byKey[schedule.ScheduleKey] = schedule
 		}
 	}

@@ -230,13 +230,13 @@ func (w *wakeups) place(ctx context.Context, channels []string) {
 	}
 
 	for server, group := range groups {
-		l := w.listenerOf(ctx, server)
+		l := w.listenerFor(ctx, server)
 		w.running.Go(func() { l.subscribe(ctx, group) })
 	}
 }
 
-// listenerOf returns the listener of a server, and starts one if the server has none.
-func (w *wakeups) listenerOf(ctx context.Context, server goredis.UniversalClient) *listener {
+// listenerFor returns the listener of a server, and starts one if the server has none.
+func (w *wakeups) listenerFor(ctx context.Context, server goredis.UniversalClient) *listener {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.listeners[server]

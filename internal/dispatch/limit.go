@@ -66,8 +66,8 @@ func (l *Limit) most() int {
 	return most
 }
 
-// partOf returns the part of the pool's shards with a limit.
-func (p *Pool) partOf(limit *Limit) *part {
+// partFor returns the part of the pool's shards with a limit.
+func (p *Pool) partFor(limit *Limit) *part {
 	for _, t := range p.parts {
 		if t.limit == limit {
 			return t

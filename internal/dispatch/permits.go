@@ -233,15 +233,15 @@ func (p *Permits) Answered(c PermitCall, held int, holders []core.PermitHolder, 
 	kept = held >= p.held
 	p.inFlight = false
 	p.held, p.listed, p.denied = held, c.Want > 0, held < c.Hold
-	p.share = p.shareOf(holders, at)
+	p.share = p.ownShare(holders, at)
 	for _, t := range p.limit.parts {
 		t.pool.dispatch(now)
 	}
 	return kept
 }
 
-// shareOf returns the share of this server if another one wants more permits than it holds.
-func (p *Permits) shareOf(holders []core.PermitHolder, now core.Instant) int {
+// ownShare returns the share of this server if another one wants more permits than it holds.
+func (p *Permits) ownShare(holders []core.PermitHolder, now core.Instant) int {
 	own, contended := -1, false
 	for i, h := range holders {
 		if h.Owner == p.node.Owner {

@@ -69,7 +69,7 @@ func (p *Pool) NewShard(of any, batch int, limit *Limit) *Shard {
 	return &Shard{
 		Of:      of,
 		view:    View{Idle: true},
-		part:    p.partOf(limit),
+		part:    p.partFor(limit),
 		size:    firstGrant,
 		perTurn: max(1, core.MaxTurnJobs/batch),
 	}

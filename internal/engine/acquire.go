@@ -130,7 +130,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.log.Debug("lease acquired", "shard", s.ID.String(), "token", r.Token, "orphans", len(r.Claims))
 
 	if len(r.Claims) > 0 {
-		from = s.node.nameOf(from)
+		from = s.node.nameFor(from)
 		s.node.jobLog.TookOver(s.ID, from, r.Token, len(r.Claims))
 		s.node.jobLog.Recovers(s.ID, from, uncancelled(r.Claims, r.Cancellations), s.queue.Policy.MaxRecoveries)
 	}

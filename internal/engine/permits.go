@@ -31,20 +31,20 @@ type permits struct {
 	answered chan error
 }
 
-// limitOf returns the limit of the lanes that run the queue, or nil if there is none.
-func (n *node) limitOf(q *Queue) *dispatch.Limit {
+// limitFor returns the limit of the lanes that run the queue, or nil if there is none.
+func (n *node) limitFor(q *Queue) *dispatch.Limit {
 	if q.MaxRunning == 0 {
 		return dispatch.NewLimit(q.MaxLanes)
 	}
 	n.pooling.Lock()
 	defer n.pooling.Unlock()
-	q.permits = n.permitsOf(q.Name)
+	q.permits = n.permitsFor(q.Name)
 	return q.permits.state.Bound(q.MaxRunning, q.MaxLanes)
 }
 
-// permitsOf returns the permits of a queue. They stay the same if the queue is removed and added
+// permitsFor returns the permits of a queue. They stay the same if the queue is removed and added
 // again.
-func (n *node) permitsOf(queue string) *permits {
+func (n *node) permitsFor(queue string) *permits {
 	for _, p := range n.permits {
 		if p.queue == queue {
 			return p

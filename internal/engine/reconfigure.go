@@ -42,7 +42,7 @@ func (e *Engine) AddQueue(q *Queue) error {
 		return e.nameServers(err)
 	}
 
-	q.limit = e.limitOf(q)
+	q.limit = e.limitFor(q)
 	return e.serveQueues(p, now.change(append(slices.Clone(now.queues), q), now.lanes))
 }
 
@@ -84,8 +84,8 @@ func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
 			core.ErrInvalidOptions, name)
 	}
 
-	rest := slices.DeleteFunc(slices.Clone(now.queues), func(other *Queue) bool { return other == q })
-	if err := e.serveQueues(p, now.change(rest, now.lanes)); err != nil {
+	remaining := slices.DeleteFunc(slices.Clone(now.queues), func(other *Queue) bool { return other == q })
+	if err := e.serveQueues(p, now.change(remaining, now.lanes)); err != nil {
 		return nil, fmt.Errorf("remove queue %q: %w", name, err)
 	}
 

@@ -171,8 +171,8 @@ func (w *watcher) names(owners []string) (names []string, known bool) {
 	return names, known
 }
 
-// nameOf returns the name of an owner, or its id.
-func (n *node) nameOf(owner string) string {
+// nameFor returns the name of an owner, or its id.
+func (n *node) nameFor(owner string) string {
 	name, _ := n.findName(owner)
 	return name
 }

@@ -104,8 +104,8 @@ func Span(d time.Duration) string {
 
 func two(d, large time.Duration, largeUnit string, small time.Duration, smallUnit string) string {
 	text := strconv.FormatInt(int64(d/large), 10) + " " + largeUnit
-	if rest := d % large / small; rest > 0 {
-		text += " " + strconv.FormatInt(int64(rest), 10) + " " + smallUnit
+	if remaining := d % large / small; remaining > 0 {
+		text += " " + strconv.FormatInt(int64(remaining), 10) + " " + smallUnit
 	}
 	return text
 }

@@ -31,7 +31,7 @@ func Route(list []Routed, entries []core.Entry, shards int) []Routed {
 
 // CutShard splits a list of [Route] after the entries of its first shard. If the list is empty,
 // both parts are.
-func CutShard(list []Routed) (first, rest []Routed) {
+func CutShard(list []Routed) (first, remaining []Routed) {
 	n := 0
 	for n < len(list) && list[n].Shard == list[0].Shard {
 		n++

@@ -26,8 +26,8 @@ func WithTags(tags core.Tags, text string) string {
 // CutTags returns the tags and the error text that [WithTags] has joined. Any other text is an
 // error text without tags.
 func CutTags(stored string) (core.Tags, string) {
-	if rest, marked := strings.CutPrefix(stored, tagMark); marked {
-		if tags, text, ok := strings.Cut(rest, tagMark); ok {
+	if remaining, marked := strings.CutPrefix(stored, tagMark); marked {
+		if tags, text, ok := strings.Cut(remaining, tagMark); ok {
 			return core.Tags(tags), text
 		}
 	}

@@ -48,29 +48,29 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 	d.Payloads = normal(d.Payloads)
 
-	there := s.dead[d.ID]
-	payloads := s.merge(there.Payloads, d.Payloads)
-	changed = !slices.EqualFunc(there.Payloads, payloads, func(p, q core.Payload) bool { return p.Compare(q) == 0 })
-	tags := there.Tags.Union(d.Tags)
-	changed = changed || tags != there.Tags
+	existing := s.dead[d.ID]
+	payloads := s.merge(existing.Payloads, d.Payloads)
+	changed = !slices.EqualFunc(existing.Payloads, payloads, func(p, q core.Payload) bool { return p.Compare(q) == 0 })
+	tags := existing.Tags.Union(d.Tags)
+	changed = changed || tags != existing.Tags
 
-	if there.ID == "" || d.ChangedAt > there.ChangedAt {
-		group := s.enterGroup(there.Group, d.Group, d.ChangedAt)
-		there, changed = core.DeadLetter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: group}, true
+	if existing.ID == "" || d.ChangedAt > existing.ChangedAt {
+		group := s.enterGroup(existing.Group, d.Group, d.ChangedAt)
+		existing, changed = core.DeadLetter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: group}, true
 	}
 
-	there.Payloads, there.Tags = payloads, tags
-	s.dead[d.ID] = there
+	existing.Payloads, existing.Tags = payloads, tags
+	s.dead[d.ID] = existing
 	return changed
 }
 
 // bringInJob adds a job of another queue.
 func (s *shard) bringInJob(j core.Job, now core.Instant) {
 	j.FirstPush = min(j.FirstPush, now)
-	there, ok := s.queued[j.ID]
-	j.Payloads = s.merge(there.Payloads, normal(j.Payloads))
+	existing, ok := s.queued[j.ID]
+	j.Payloads = s.merge(existing.Payloads, normal(j.Payloads))
 	if ok {
-		j.State = core.MergeImport(there.State, j.State)
+		j.State = core.MergeImport(existing.State, j.State)
 	}
 	s.queued[j.ID] = j
 }

@@ -87,11 +87,11 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	}
 
 	reply := ports.PushReply{Now: m.Now()}
-	for rest := r.Entries; len(rest) > 0; {
-		n := alike(rest)
-		sh := q.shards[core.ShardOf(rest[0].ID, r.Shards)]
-		sh.push(rest[:n], r.Rule, &reply)
-		rest = rest[n:]
+	for remaining := r.Entries; len(remaining) > 0; {
+		n := alike(remaining)
+		sh := q.shards[core.ShardOf(remaining[0].ID, r.Shards)]
+		sh.push(remaining[:n], r.Rule, &reply)
+		remaining = remaining[n:]
 	}
 	return reply, nil
 }

@@ -60,8 +60,8 @@ func (s *shard) enqueue(job core.Job, merge func(queued core.State) core.State) 
 }
 
 // merge merges payloads by the queue's rule.
-func (s *shard) merge(there, coming []core.Payload) []core.Payload {
-	merged, superseded := s.rule.Merge(there, coming)
+func (s *shard) merge(existing, incoming []core.Payload) []core.Payload {
+	merged, superseded := s.rule.Merge(existing, incoming)
 	s.superseded += int64(superseded)
 	return merged
 }
@@ -70,10 +70,10 @@ func (s *shard) bury(dead core.DeadLetter) {
 	if len(dead.Payloads) == 0 {
 		return
 	}
-	there := s.dead[dead.ID]
-	dead.Group = s.enterGroup(there.Group, dead.Group, dead.ChangedAt)
-	dead.Payloads = s.merge(there.Payloads, dead.Payloads)
-	dead.Tags = dead.Tags.Union(there.Tags)
+	existing := s.dead[dead.ID]
+	dead.Group = s.enterGroup(existing.Group, dead.Group, dead.ChangedAt)
+	dead.Payloads = s.merge(existing.Payloads, dead.Payloads)
+	dead.Tags = dead.Tags.Union(existing.Tags)
 	s.dead[dead.ID] = dead
 }
 

@@ -201,12 +201,12 @@ func (s *shard) claim(r ports.TurnRequest, handedOver []core.Claim, now core.Ins
 
 // take claims the first n payloads of a queued job; the others stay queued.
 func (s *shard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant) core.Claim {
-	taken, rest := job, job
-	rest.State = job.State.Rest()
-	taken.Payloads, rest.Payloads = job.Payloads[:n], job.Payloads[n:]
+	taken, remaining := job, job
+	remaining.State = job.State.Rest()
+	taken.Payloads, remaining.Payloads = job.Payloads[:n], job.Payloads[n:]
 	delete(s.queued, job.ID)
-	if len(rest.Payloads) > 0 {
-		s.queued[job.ID] = rest
+	if len(remaining.Payloads) > 0 {
+		s.queued[job.ID] = remaining
 	}
 
 	claim := core.Claim{Job: taken, Receipt: core.Receipt{Token: r.Lease.Token, Number: r.Number}}

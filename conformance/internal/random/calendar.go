@@ -48,11 +48,11 @@ func changeAll(
 ) (ports.ChangeSchedulesReply, error) {
 	sum, err := s.ChangeSchedules(ctx, r)
 	for err == nil && len(sum.Results) < len(r.Changes) {
-		rest := r
-		rest.Changes = r.Changes[len(sum.Results):]
+		remaining := r
+		remaining.Changes = r.Changes[len(sum.Results):]
 
 		var reply ports.ChangeSchedulesReply
-		if reply, err = s.ChangeSchedules(ctx, rest); err != nil {
+		if reply, err = s.ChangeSchedules(ctx, remaining); err != nil {
 			break
 		}
 		if len(reply.Results) == 0 {

@@ -167,7 +167,7 @@ func (b *Batch) notePart(i, position int) (part core.PayloadSettlement, again bo
 		return part, false, errSettledWhole
 	}
 
-	p := b.partsOf(i)
+	p := b.partsFor(i)
 	before := p.done
 	if n := len(before); n > 0 && before[n-1] == position {
 		before, again = before[:n-1], true
@@ -179,8 +179,8 @@ func (b *Batch) notePart(i, position int) (part core.PayloadSettlement, again bo
 	return b.addPart(i, p, before, position), again, nil
 }
 
-// partsOf returns the parts of job i, which it makes if there are none. The Batch is locked.
-func (b *Batch) partsOf(i int) *jobParts {
+// partsFor returns the parts of job i, which it makes if there are none. The Batch is locked.
+func (b *Batch) partsFor(i int) *jobParts {
 	p := b.parts[i]
 	if p == nil {
 		p = &jobParts{last: -1}
@@ -252,7 +252,7 @@ func (b *Batch) partBefore(i, position int) (part core.PayloadSettlement, stored
 		return part, true, true
 	}
 
-	p := b.partsOf(i)
+	p := b.partsFor(i)
 	p.byTurn = append(p.byTurn, position)
 	return b.addPart(i, p, p.done, position), false, true
 }

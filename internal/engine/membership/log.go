@@ -73,16 +73,16 @@ func (m *Members) Assigned(event ports.AssignEvent, self *Self) {
 	}
 
 	for _, queue := range slices.Sorted(maps.Keys(changed)) {
-		mine, all := m.shardsOf(queue, self)
+		mine, all := m.countShards(queue, self)
 		m.Logger.Log(context.Background(), level, "this server's share of a queue has changed",
-			"queue", queue, "shards", mine, "of", all, "servers", m.serversOf(queue))
+			"queue", queue, "shards", mine, "of", all, "servers", m.countServers(queue))
 	}
 
 	m.Observer.ShardsAssigned(event)
 }
 
-// shardsOf returns how many shards of a queue are this node's, and how many there are.
-func (m *Members) shardsOf(queue string, self *Self) (mine, all int) {
+// countShards returns how many shards of a queue are this node's, and how many there are.
+func (m *Members) countShards(queue string, self *Self) (mine, all int) {
 	for _, s := range self.Shards {
 		if s.Queue != queue {
 			continue
@@ -95,8 +95,8 @@ func (m *Members) shardsOf(queue string, self *Self) (mine, all int) {
 	return mine, all
 }
 
-// serversOf returns how many nodes share a queue.
-func (m *Members) serversOf(queue string) (n int) {
+// countServers returns how many nodes share a queue.
+func (m *Members) countServers(queue string) (n int) {
 	for i := range m.sharing {
 		if slices.Contains(m.sharing[i].Queues, queue) {
 			n++

@@ -142,7 +142,7 @@ func (f *Firer) startLook(now time.Time) time.Duration {
 // does not answer in time, each shard is asked by itself, since one that hangs may be the cause.
 func (f *Firer) look() {
 	ids := f.idle()
-	reply, err := f.ticksOf(ids)
+	reply, err := f.askTicks(ids)
 	received := time.Now()
 
 	f.mu.Lock()
@@ -165,8 +165,8 @@ func (f *Firer) look() {
 	f.wake()
 }
 
-// ticksOf asks for the next ticks of shards.
-func (f *Firer) ticksOf(ids []core.Shard) (reply ports.TicksReply, err error) {
+// askTicks asks for the next ticks of shards.
+func (f *Firer) askTicks(ids []core.Shard) (reply ports.TicksReply, err error) {
 	if len(ids) == 0 {
 		return reply, nil
 	}

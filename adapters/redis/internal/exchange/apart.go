@@ -80,7 +80,7 @@ type answer struct {
 // byServer returns the calls that go to each server of a Cluster. Calls whose server is not known
 // are kept together.
 func (s *Link) byServer(ctx context.Context, calls []Call) []*exchanging {
-	servers := s.serversOf(ctx, calls)
+	servers := s.serversFor(ctx, calls)
 	if servers == nil {
 		return []*exchanging{newExchanging(calls, nil)}
 	}

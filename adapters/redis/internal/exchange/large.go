@@ -52,8 +52,8 @@ func total(calls []Call) (size int) {
 	return size
 }
 
-// sizeOf returns the bytes of entries in the calls at the given positions.
-func sizeOf(calls []Call, some []int) (size int) {
+// callBytes returns the bytes of entries in the calls at the given positions.
+func callBytes(calls []Call, some []int) (size int) {
 	for _, i := range some {
 		size += calls[i].Size
 	}
@@ -107,7 +107,7 @@ func (s *Link) runShared(ctx context.Context, x *exchanging) []Outcome {
 func (s *Link) sendLarge(ctx context.Context, calls []Call, open []int, outcomes []Outcome, full bool) bool {
 	client := s.client
 	if s.OnCluster() && len(open) == 1 {
-		client = s.serverOf(ctx, &calls[open[0]])
+		client = s.serverFor(ctx, &calls[open[0]])
 	}
 	server, one := client.(*goredis.Client)
 	if !one {

@@ -26,7 +26,7 @@ func New(client goredis.UniversalClient, replicas int, waitTimeout time.Duration
 	return &Link{
 		client:      client,
 		Workers:     make(workerPool),
-		connections: connectionsOf(client),
+		connections: connectionsFor(client),
 		replicas:    replicas,
 		waitTimeout: waitTimeout,
 	}

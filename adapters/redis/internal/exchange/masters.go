@@ -113,7 +113,7 @@ func (s *Link) Masters(ctx context.Context) ([]goredis.UniversalClient, error) {
 		named := s.cluster.ask(s.Workers, func() ([]goredis.UniversalClient, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askingPatience)
 			defer cancel()
-			return mastersOf(ctx, cluster)
+			return listMasters(ctx, cluster)
 		})
 
 		select {
@@ -132,7 +132,7 @@ func (s *Link) Masters(ctx context.Context) ([]goredis.UniversalClient, error) {
 	}
 }
 
-func mastersOf(ctx context.Context, cluster *goredis.ClusterClient) ([]goredis.UniversalClient, error) {
+func listMasters(ctx context.Context, cluster *goredis.ClusterClient) ([]goredis.UniversalClient, error) {
 	var mu sync.Mutex
 	var all []goredis.UniversalClient
 	err := cluster.ForEachMaster(ctx, func(_ context.Context, master *goredis.Client) error {

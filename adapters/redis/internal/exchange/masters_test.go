@@ -74,7 +74,7 @@ func TestALateAnswerNamesNoMasters(t *testing.T) {
 		l.cluster.ask(l.Workers, func() ([]goredis.UniversalClient, error) { <-after; return old, nil })
 		cluster.names.Store(&[]string{"10.0.0.2:1"})
 		newer := l.cluster.ask(l.Workers, func() ([]goredis.UniversalClient, error) {
-			return mastersOf(context.WithoutCancel(t.Context()), l.client.(*goredis.ClusterClient))
+			return listMasters(context.WithoutCancel(t.Context()), l.client.(*goredis.ClusterClient))
 		})
 		<-newer.done
 

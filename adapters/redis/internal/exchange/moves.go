@@ -51,21 +51,21 @@ func (e replyError) Error() string { return string(e) }
 // RedisError implements goredis.Error.
 func (replyError) RedisError() {}
 
-// serversOf returns the server of a Cluster that each call goes to. It is nil where that is not
+// serversFor returns the server of a Cluster that each call goes to. It is nil where that is not
 // known, or without a Cluster.
-func (s *Link) serversOf(ctx context.Context, calls []Call) []goredis.UniversalClient {
+func (s *Link) serversFor(ctx context.Context, calls []Call) []goredis.UniversalClient {
 	if _, cluster := s.client.(*goredis.ClusterClient); !cluster {
 		return nil
 	}
 	servers := make([]goredis.UniversalClient, len(calls))
 	for i := range calls {
-		servers[i] = s.serverOf(ctx, &calls[i])
+		servers[i] = s.serverFor(ctx, &calls[i])
 	}
 	return servers
 }
 
-// serverOf returns the server of a Cluster that a call goes to, or nil if that is not known.
-func (s *Link) serverOf(ctx context.Context, c *Call) goredis.UniversalClient {
+// serverFor returns the server of a Cluster that a call goes to, or nil if that is not known.
+func (s *Link) serverFor(ctx context.Context, c *Call) goredis.UniversalClient {
 	server, err := s.Master(ctx, c.Keys[0].(string))
 	if err != nil {
 		return nil
@@ -88,7 +88,7 @@ func (s *Link) followMoves(ctx context.Context, x *exchanging, open []int, outco
 	for began := time.Now(); len(unsent) > 0 && time.Since(began) < mapPatience && sleep(ctx, mapLook); {
 		moved := false
 		for _, i := range unsent {
-			if server := s.serverOf(ctx, &x.calls[i]); server != nil && server != x.servers[i] {
+			if server := s.serverFor(ctx, &x.calls[i]); server != nil && server != x.servers[i] {
 				outcomes[i].Err, x.servers[i], moved = errMoved, server, true
 			}
 		}

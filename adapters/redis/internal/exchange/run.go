@@ -58,7 +58,7 @@ func Failed(n int, err error) []Outcome {
 // exchangeNow sends calls until each has run or failed.
 func (s *Link) exchangeNow(ctx context.Context, calls []Call) []Outcome {
 	outcomes := make([]Outcome, len(calls))
-	s.exchangeBy(ctx, len(calls), newExchanging(calls, s.serversOf(ctx, calls)), func(answers []answer) {
+	s.exchangeBy(ctx, len(calls), newExchanging(calls, s.serversFor(ctx, calls)), func(answers []answer) {
 		for _, a := range answers {
 			outcomes[a.at] = a.Outcome
 		}
@@ -136,7 +136,7 @@ func (s *Link) send(ctx context.Context, calls []Call, open []int, outcomes []Ou
 		s.sendDurably(ctx, calls, open, outcomes, full)
 		return
 	}
-	if sizeOf(calls, open) < largePush || !s.sendLarge(ctx, calls, open, outcomes, full) {
+	if callBytes(calls, open) < largePush || !s.sendLarge(ctx, calls, open, outcomes, full) {
 		sendBy(ctx, s.client, calls, open, outcomes, full)
 	}
 }

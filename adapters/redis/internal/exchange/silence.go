@@ -50,8 +50,8 @@ const (
 // client share them.
 var watched sync.Map
 
-// connectionsOf returns the connections that a client dials from now on.
-func connectionsOf(client goredis.UniversalClient) *connections {
+// connectionsFor returns the connections that a client dials from now on.
+func connectionsFor(client goredis.UniversalClient) *connections {
 	switch c := client.(type) {
 	case *goredis.Client:
 		return watch(c, func(hook goredis.Hook) { c.AddHook(hook) })

@@ -283,7 +283,7 @@ func TestAReadThatTimesOutIsACallWithoutAnswer(t *testing.T) {
 func TestStoresOfAClientShareItsConnections(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{})
 	defer client.Close()
-	if first, second := connectionsOf(client), connectionsOf(client); first != second {
+	if first, second := connectionsFor(client), connectionsFor(client); first != second {
 		t.Error("two stores of a client watch its connections, want one")
 	}
 }

@@ -44,14 +44,14 @@ func Claimer(r *ports.TurnRequest) (string, error) {
 // readClaimer reads the result of Claimer, without its length. It ignores what follows the node:
 // in records of snapshots before 2026-11-22, that is the lane.
 func readClaimer(text string, v *ports.ClaimView) error {
-	rest := []byte(text)
+	remaining := []byte(text)
 	for _, field := range []*string{&v.Owner, &v.Node} {
-		n, size := binary.Uvarint(rest)
-		if size <= 0 || n > uint64(len(rest)-size) {
+		n, size := binary.Uvarint(remaining)
+		if size <= 0 || n > uint64(len(remaining)-size) {
 			return ErrStored
 		}
-		*field = string(rest[size : size+int(n)])
-		rest = rest[size+int(n):]
+		*field = string(remaining[size : size+int(n)])
+		remaining = remaining[size+int(n):]
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func wholes(ids []string) []ports.DeadLetterRef {
 
 // there returns the payloads of an id in the place from which the step takes them, and beyond those
 // in the place to which it moves them.
-func (s partStep) there(e *env.Env, id string) (there, beyond []core.Payload) {
+func (s partStep) there(e *env.Env, id string) (existing, beyond []core.Payload) {
 	found := e.Find(id)
 	var queued, dead []core.Payload
 	if found.Queued != nil {
@@ -196,18 +196,18 @@ func inParts(e *env.Env, s partStep) {
 	left := len(all)
 	pushed := false
 	handled, steps := e.StepIDs(ids, s.do, func(reached int, once bool) {
-		there, beyond := s.there(e, "b")
+		existing, beyond := s.there(e, "b")
 		e.Same("what is left of the large one after a step of "+s.name,
-			env.Brief(there), env.Brief(all[len(all)-len(there):]))
+			env.Brief(existing), env.Brief(all[len(all)-len(existing):]))
 
 		if s.moves {
-			e.Same("what "+s.name+" has moved of it", len(beyond), 1+len(all)-len(there))
-			if moved := left - len(there); once && moved > core.MaxTurnPayloads {
+			e.Same("what "+s.name+" has moved of it", len(beyond), 1+len(all)-len(existing))
+			if moved := left - len(existing); once && moved > core.MaxTurnPayloads {
 				e.Errorf("a step of %s moved %d payloads, want %d at most", s.name, moved, core.MaxTurnPayloads)
 			}
 		}
 
-		left = len(there)
+		left = len(existing)
 		if reached > 0 && !pushed && !s.dead {
 			pushed = true
 			e.Push(env.Entry("a", "pushed meanwhile", 9))
@@ -220,8 +220,8 @@ func inParts(e *env.Env, s partStep) {
 	}
 
 	if pushed {
-		there, _ := s.there(e, "a")
-		e.Same("what was pushed meanwhile", there, []core.Payload{env.Pay("pushed meanwhile", 9)})
+		existing, _ := s.there(e, "a")
+		e.Same("what was pushed meanwhile", existing, []core.Payload{env.Pay("pushed meanwhile", 9)})
 	}
 
 	s.clear(e, ids)

@@ -336,8 +336,8 @@ func ticksLimited(e *env.Env) {
 	}
 	e.Same("the results",
 		fire(e, all[:ports.MaxSchedulesPage]...), make([]ports.ScheduleResult, ports.MaxSchedulesPage))
-	rest := all[ports.MaxSchedulesPage:]
-	e.Same("what is left", ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(rest[0].Next), Due: rest})
+	remaining := all[ports.MaxSchedulesPage:]
+	e.Same("what is left", ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(remaining[0].Next), Due: remaining})
 }
 
 func ticksByHead(e *env.Env) {

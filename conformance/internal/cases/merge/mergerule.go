@@ -406,22 +406,22 @@ func mergeByHandlersBurial(e *env.Env, r *mergeRuleRun) []core.Payload {
 }
 
 func mergeByImport(e *env.Env, r *mergeRuleRun) []core.Payload {
-	coming := kept(e, r)
-	_, r.superseded = e.Declared[env.Orders].Merge.Merge(r.there, coming)
+	incoming := kept(e, r)
+	_, r.superseded = e.Declared[env.Orders].Merge.Merge(r.there, incoming)
 	if len(r.there) > 0 {
 		e.BringIn(env.Letter(r.id, 2, r.there...))
 	}
-	e.BringIn(env.Letter(r.id, 1, coming...))
+	e.BringIn(env.Letter(r.id, 1, incoming...))
 	return e.DeadLetter(r.id).Payloads
 }
 
 func mergeByImportOfJobs(e *env.Env, r *mergeRuleRun) []core.Payload {
-	coming := kept(e, r)
-	_, r.superseded = e.Declared[env.Orders].Merge.Merge(r.there, coming)
+	incoming := kept(e, r)
+	_, r.superseded = e.Declared[env.Orders].Merge.Merge(r.there, incoming)
 	if len(r.there) > 0 {
 		e.BringInJobs(env.Job(r.id, env.Retrying(env.Start, 1), r.there...))
 	}
-	e.BringInJobs(env.Job(r.id, env.Retrying(env.Start, 1+len(r.there)%2), coming...))
+	e.BringInJobs(env.Job(r.id, env.Retrying(env.Start, 1+len(r.there)%2), incoming...))
 	return e.Queued(r.id).Payloads
 }
 

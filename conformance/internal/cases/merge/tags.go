@@ -368,8 +368,8 @@ func tagsImportedAgain(e *env.Env) {
 	}
 
 	for i, d := range []struct {
-		coming core.DeadLetter
-		want   core.Tags
+		incoming core.DeadLetter
+		want     core.Tags
 	}{
 		{letter(env.Start, "b"), env.Tags("b")},
 		{letter(env.Start, "c"), env.Tags("b c")},
@@ -378,7 +378,7 @@ func tagsImportedAgain(e *env.Env) {
 	} {
 		for again := range 2 {
 			r := e.ImportRequest()
-			r.DeadLetters = []core.DeadLetter{d.coming}
+			r.DeadLetters = []core.DeadLetter{d.incoming}
 			reply, err := e.Store.Import(e.Ctx, r)
 			e.Must(err, "Import")
 			e.Reported(fmt.Sprintf("import %d, repeated %d times", i, again),

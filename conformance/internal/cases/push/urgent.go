@@ -116,11 +116,11 @@ func urgentAmongOthers(e *env.Env) {
 				}
 				r.Entries = append(r.Entries, en)
 
-				coming := core.Pushed(en.When, e.Now())
-				if there, ok := want[en.ID]; ok {
-					coming = core.MergePush(there, coming, en.When.Rule(rule))
+				incoming := core.Pushed(en.When, e.Now())
+				if existing, ok := want[en.ID]; ok {
+					incoming = core.MergePush(existing, incoming, en.When.Rule(rule))
 				}
-				want[en.ID] = coming
+				want[en.ID] = incoming
 			}
 
 			_, err := e.Store.Push(e.Ctx, r)

@@ -66,9 +66,9 @@ func storeHandles(e *env.Env) {
 
 	h := e.Acquire("n1")
 	e.Same("what the other handle pushed", env.IDs(h.Claim(1)), []string{"a"})
-	there := *h
-	there.Env = &other
-	e.Same("a turn by the other handle", env.IDs(there.Claim(1)), []string{"b"})
+	existing := *h
+	existing.Env = &other
+	e.Same("a turn by the other handle", env.IDs(existing.Claim(1)), []string{"b"})
 
 	other.Pause(env.Orders)
 	e.Same("the pause of the other handle", e.Stats(env.Orders).Queue.Paused, true)

@@ -166,21 +166,21 @@ func importUnites(e *env.Env) {
 	untagged := core.Payload{Data: []byte("n"), Score: 5}
 	for _, many := range []int{0, 30} {
 		id := fmt.Sprint("with ", many, " more")
-		there := env.Letter(id, 1, env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3), tagged, untagged)
-		coming := env.Letter(id, 1, env.Pay("r", 2.5), env.Pay("p", 3), env.Pay("o", 4),
+		existing := env.Letter(id, 1, env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3), tagged, untagged)
+		incoming := env.Letter(id, 1, env.Pay("r", 2.5), env.Pay("p", 3), env.Pay("o", 4),
 			core.Payload{Data: []byte("m"), Score: 5, Meta: []byte("coming")},
 			core.Payload{Data: []byte("n"), Score: 5, Meta: []byte("coming")})
 
 		for i := range many {
-			there.Payloads = append(there.Payloads, env.Pay(fmt.Sprint("more ", 100+i), float64(100+i)))
+			existing.Payloads = append(existing.Payloads, env.Pay(fmt.Sprint("more ", 100+i), float64(100+i)))
 		}
-		e.BringIn(there)
-		e.Reported("how many were imported", e.BringIn(coming), 1)
+		e.BringIn(existing)
+		e.Reported("how many were imported", e.BringIn(incoming), 1)
 
-		want := there
+		want := existing
 		want.Payloads = append(
 			[]core.Payload{env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 2.5), env.Pay("o", 4), tagged, untagged},
-			there.Payloads[5:]...,
+			existing.Payloads[5:]...,
 		)
 		e.Same("the dead letter", e.DeadLetter(id), want)
 

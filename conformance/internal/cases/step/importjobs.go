@@ -160,21 +160,21 @@ func importJobsMerge(e *env.Env) {
 	untagged := core.Payload{Data: []byte("n"), Score: 5}
 	for _, more := range []int{0, 30} {
 		id := fmt.Sprint("with ", more, " more")
-		there := env.Job(id, env.Fresh(env.Start), env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3), tagged, untagged)
-		coming := env.Job(id, env.Fresh(env.Start), env.Pay("r", 2.5), env.Pay("p", 3), env.Pay("o", 4),
+		existing := env.Job(id, env.Fresh(env.Start), env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3), tagged, untagged)
+		incoming := env.Job(id, env.Fresh(env.Start), env.Pay("r", 2.5), env.Pay("p", 3), env.Pay("o", 4),
 			core.Payload{Data: []byte("m"), Score: 5, Meta: []byte("coming")},
 			core.Payload{Data: []byte("n"), Score: 5, Meta: []byte("coming")})
 
 		for i := range more {
-			there.Payloads = append(there.Payloads, env.Pay(fmt.Sprint("more ", 100+i), float64(100+i)))
+			existing.Payloads = append(existing.Payloads, env.Pay(fmt.Sprint("more ", 100+i), float64(100+i)))
 		}
-		e.BringInJobs(there)
-		e.BringInJobs(coming)
+		e.BringInJobs(existing)
+		e.BringInJobs(incoming)
 
-		want := there
+		want := existing
 		want.Payloads = append(
 			[]core.Payload{env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 2.5), env.Pay("o", 4), tagged, untagged},
-			there.Payloads[5:]...,
+			existing.Payloads[5:]...,
 		)
 		e.Same("the job", e.Queued(id), want)
 
@@ -187,7 +187,7 @@ func importJobsMerge(e *env.Env) {
 
 func importJobsState(e *env.Env) {
 	later := env.Start.Add(time.Hour)
-	for name, c := range map[string]struct{ there, coming, want core.State }{
+	for name, c := range map[string]struct{ existing, incoming, want core.State }{
 		"a fresh one onto a fresh one":  {env.Fresh(later), env.Fresh(env.Start), env.Fresh(env.Start)},
 		"a later one onto a fresh one":  {env.Fresh(env.Start), env.Fresh(later), env.Fresh(env.Start)},
 		"a failed one onto a fresh one": {env.Fresh(env.Start), env.Retrying(later, 2), env.Retrying(later, 2)},
@@ -209,11 +209,11 @@ func importJobsState(e *env.Env) {
 	} {
 		for _, more := range []int{0, 1, 20} {
 			id := fmt.Sprint(name, " ", more)
-			e.BringInJobs(env.Job(id, c.there, env.Pay("p", 1)))
+			e.BringInJobs(env.Job(id, c.existing, env.Pay("p", 1)))
 
-			coming := env.Job(id, c.coming, append([]core.Payload{env.Pay("p", 0.5)}, many(20)[20-more:]...)...)
-			slices.SortFunc(coming.Payloads, core.Payload.Compare)
-			e.BringInJobs(coming)
+			incoming := env.Job(id, c.incoming, append([]core.Payload{env.Pay("p", 0.5)}, many(20)[20-more:]...)...)
+			slices.SortFunc(incoming.Payloads, core.Payload.Compare)
+			e.BringInJobs(incoming)
 
 			e.Same("the state after "+name, e.Queued(id).State, c.want)
 			e.Same("how many payloads it has", len(e.Queued(id).Payloads), 1+more)
@@ -367,7 +367,7 @@ func importJobsHeld(e *env.Env) {
 	longer := held
 	longer.RetryCount = 2
 
-	for name, c := range map[string]struct{ there, coming, want core.State }{
+	for name, c := range map[string]struct{ existing, incoming, want core.State }{
 		"one with a failure onto a held one": {held, env.Retrying(env.Start, 1), held},
 		"a held one onto one with a failure": {env.Retrying(env.Start, 1), held, held},
 		"a held one onto a fresh one":        {env.Fresh(env.Start), held, held},
@@ -377,12 +377,12 @@ func importJobsHeld(e *env.Env) {
 	} {
 		for _, more := range []int{0, 20} {
 			id := fmt.Sprint(name, " ", more)
-			coming := env.Job(id, c.coming, append([]core.Payload{env.Pay("p", -1)}, many(more)...)...)
-			e.BringInJobs(env.Job(id, c.there, env.Pay("p", 1)))
+			incoming := env.Job(id, c.incoming, append([]core.Payload{env.Pay("p", -1)}, many(more)...)...)
+			e.BringInJobs(env.Job(id, c.existing, env.Pay("p", 1)))
 
 			for range 2 {
-				e.BringInJobs(coming)
-				e.Same("the job after "+name, e.Queued(id), env.Job(id, c.want, coming.Payloads...))
+				e.BringInJobs(incoming)
+				e.Same("the job after "+name, e.Queued(id), env.Job(id, c.want, incoming.Payloads...))
 			}
 		}
 	}

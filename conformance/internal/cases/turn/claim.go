@@ -191,9 +191,9 @@ func claimLeavesState(e *env.Env) {
 	c := h.Cut(1)
 	e.Same("the claimed job", c.Job, env.Job("a", state, env.Pay("p", 1)))
 
-	rest := state
-	rest.RetryCount, rest.Recoveries = -1, 1
-	e.Same("the rest", e.Queued("a"), env.Job("a", rest, env.Pay("q", 2)))
+	remaining := state
+	remaining.RetryCount, remaining.Recoveries = -1, 1
+	e.Same("the rest", e.Queued("a"), env.Job("a", remaining, env.Pay("q", 2)))
 	counts := e.Counts()
 	e.Same("fresh, retrying and claimed", [3]int64{counts.Fresh, counts.Retrying, counts.Claimed}, [3]int64{1, 0, 1})
 
