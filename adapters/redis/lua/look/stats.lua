@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Counts the entries of a shard of a Cluster, and reads its lease, with the commands that a single
--- server gets as a transaction: see statsOf.
+-- server gets as a transaction: see statsCalls.
 -- KEYS: meta ready parked rid rtime claims dead aside ready parked lease
 -- ARGV: 1 now or ''
 -- Returns now, and the reply of each command
