@@ -220,11 +220,18 @@ func (c *cron) matchesDay(day time.Time) bool {
 	return inMonth || inWeek
 }
 
+// everyHour are the hours of an expression with ticks in every hour.
+const everyHour = 1<<24 - 1
+
 // nextIn returns the first tick of a period that is not before from. A clock time that the period
-// has skipped at its start makes one tick, at that start. A clock time that the period repeats
-// makes another tick only if the expression has ticks in each hour or in steps of hours.
+// has skipped at its start makes one tick, at that start. If whole hours are skipped, an expression
+// with ticks in every hour has lost none in real time, and makes no such tick. A clock time that
+// the period repeats makes another tick only if the expression has ticks in each hour or in steps
+// of hours.
 func (c *cron) nextIn(p *period, from Instant) (tick Instant, ok bool) {
-	if from <= p.start && p.before < p.offset {
+	const hour = Instant(time.Hour / time.Microsecond)
+	gap := p.offset - p.before
+	if from <= p.start && gap > 0 && (c.hours != everyHour || gap%hour != 0) {
 		if _, skipped := c.nextClock(p.start+p.before, p.start+p.offset); skipped {
 			return p.start, true
 		}

@@ -327,7 +327,7 @@ func (o *oracle) ticks(at time.Time, all []expression, report func(i int)) {
 	for i := range all {
 		e := &all[i]
 		is := e.names(clock) && (!repeated || e.hours)
-		if !first {
+		if !first && (len(e.hour) < 24 || clock.Sub(o.latest.Add(time.Minute))%time.Hour != 0) {
 			for skipped := o.latest.Add(time.Minute); !is && skipped.Before(clock); skipped = skipped.Add(time.Minute) {
 				is = e.names(skipped)
 			}
