@@ -104,7 +104,8 @@ func ParseSpec(text string, zone *time.Location) (Spec, error) {
 		return Spec{text: text, every: every, anchor: Instant(anchor)}, nil
 	}
 
-	return Spec{}, fmt.Errorf("%w: %q is neither a cron expression with a zone nor an interval with an anchor",
+	return Spec{}, fmt.Errorf("%w: %q is neither a cron expression with a zone nor an interval with an anchor; "+
+		"make a spec with skein.Cron or skein.Interval",
 		ErrInvalidSchedule, text)
 }
 

@@ -36,7 +36,7 @@ type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, 
 // another, each atomically. Payloads that are added meanwhile are not edited. Edit checks neither
 // the size of the new bytes nor whether the queue's codec can decode them.
 func (i *Inspector) Edit(ctx context.Context, queue string, dead DeadLetterSelection, edit EditFunc) (Result, error) {
-	verb, err := verbs{ids: "edit", part: "edit payloads", all: "edit all"}.of(dead.by, allJobs)
+	verb, err := verbs{ids: "edit", part: "edit payloads", all: "edit all"}.of(dead.by, allJobs, deadSelections)
 	if err != nil {
 		return i.refuse(ctx, verb, queue, err)
 	}

@@ -69,7 +69,8 @@ type Target struct {
 // Result.Handled counts jobs, dead letters and schedules. An entry that another operator or a
 // server has taken meanwhile is not counted.
 func (i *Inspector) Move(ctx context.Context, from string, to Target, jobs JobSelection) (Result, error) {
-	verb, err := verbs{ids: "move", all: "move all"}.of(jobs.by, jobs.which)
+	v := verbs{ids: "move", all: "move all"}
+	verb, err := v.of(jobs.by, jobs.which, v.jobs())
 	if err != nil {
 		return i.refuse(ctx, moveVerb(verb, to), from, err)
 	}

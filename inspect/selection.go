@@ -120,9 +120,11 @@ type verbs struct {
 }
 
 // of returns the name for a selection of some jobs. It returns ErrInvalidOptions, with the usual
-// name, if the action does not act on the selection.
-func (v verbs) of(by selector, which whichJobs) (verb string, err error) {
+// name, if the action does not act on the selection. accepted names those on which it acts.
+func (v verbs) of(by selector, which whichJobs, accepted string) (verb string, err error) {
 	switch {
+	case by == byNothing:
+		return v.ids, fmt.Errorf("%w: the selection is empty; use %s", ErrInvalidOptions, accepted)
 	case by == byIDs:
 		verb = v.ids
 	case by == byPart:
@@ -135,10 +137,20 @@ func (v verbs) of(by selector, which whichJobs) (verb string, err error) {
 		verb = v.all
 	}
 	if verb == "" {
-		return v.ids, fmt.Errorf("%w: the action does not act on this selection", ErrInvalidOptions)
+		return v.ids, fmt.Errorf("%w: the action does not act on this selection; use %s", ErrInvalidOptions, accepted)
 	}
 	return verb, nil
 }
+
+// jobs names the selections of jobs on which the action acts.
+func (v verbs) jobs() string {
+	if v.part == "" {
+		return "JobIDs or AllJobs"
+	}
+	return "JobIDs, FirstPayloads, AllJobs, FailedJobs or FreshJobs"
+}
+
+const deadSelections = "DeadIDs, DeadPayloads or AllDead"
 
 // refuse logs and returns the error of an action that can't begin.
 func (i *Inspector) refuse(ctx context.Context, verb, queue string, cause error) (r Result, err error) {
@@ -151,7 +163,7 @@ func (i *Inspector) refuse(ctx context.Context, verb, queue string, cause error)
 func (i *Inspector) onJobs(
 	ctx context.Context, queue string, jobs JobSelection, v verbs, all whichJobs, step jobStep,
 ) (Result, error) {
-	verb, err := v.of(jobs.by, jobs.which)
+	verb, err := v.of(jobs.by, jobs.which, v.jobs())
 	if err != nil {
 		return i.refuse(ctx, verb, queue, err)
 	}
@@ -173,7 +185,7 @@ func (i *Inspector) onJobs(
 func (i *Inspector) onDead(
 	ctx context.Context, queue string, dead DeadLetterSelection, v verbs, step deadLetterStep,
 ) (Result, error) {
-	verb, err := v.of(dead.by, allJobs)
+	verb, err := v.of(dead.by, allJobs, deadSelections)
 	if err != nil {
 		return i.refuse(ctx, verb, queue, err)
 	}

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/skeinq/skein/core"
@@ -44,8 +45,9 @@ func TestActionsRefuseOtherSelections(t *testing.T) {
 		"Move, first":     {move, first},
 		"Move, failed":    {move, inspect.FailedJobs(nil, all)},
 	} {
-		if r, err := c.act(t.Context(), "orders", c.jobs); !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 {
-			t.Errorf("%s: %+v, %v; want ErrInvalidOptions", name, r, err)
+		r, err := c.act(t.Context(), "orders", c.jobs)
+		if !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 || !strings.Contains(err.Error(), "; use JobIDs") {
+			t.Errorf("%s: %+v, %v; want ErrInvalidOptions with the cure", name, r, err)
 		}
 	}
 
@@ -59,8 +61,9 @@ func TestActionsRefuseOtherSelections(t *testing.T) {
 			return s.MoveMorgue(t.Context(), "orders", to, d)
 		},
 	} {
-		if r, err := act(inspect.DeadLetterSelection{}); !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 {
-			t.Errorf("%s, zero: %+v, %v; want ErrInvalidOptions", name, r, err)
+		r, err := act(inspect.DeadLetterSelection{})
+		if !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 || !strings.Contains(err.Error(), "AllDead") {
+			t.Errorf("%s, zero: %+v, %v; want ErrInvalidOptions with the cure", name, r, err)
 		}
 	}
 	if _, err := s.MoveMorgue(t.Context(), "orders", to, inspect.DeadIDs("b")); !errors.Is(err, inspect.ErrInvalidOptions) {

@@ -82,7 +82,8 @@ func (s *FailingStore) Fail(f Fault) {
 		f.Err = ErrInjected
 	}
 	if f.Method != "" && !hasMethod[ports.ShardStore](f.Method) && !hasMethod[ports.Settler](f.Method) {
-		f = Fault{Err: fmt.Errorf("a Fault names the method %q, which a ports.ShardStore does not have", f.Method)}
+		f = Fault{Err: fmt.Errorf("a Fault names the method %q, which a ports.ShardStore does not have; "+
+			"a push calls Push, and a change of schedules calls ChangeSchedules", f.Method)}
 	}
 	s.faults = append(s.faults, &f)
 }
