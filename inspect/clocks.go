@@ -26,7 +26,8 @@ func (i *Inspector) checkClocks(ctx context.Context) Check {
 	before := time.Now()
 	reply, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
 	if err != nil {
-		row.Status, row.Value, row.Advice = CheckUnknown, err.Error(), "run the check again once the list of servers can be read"
+		row.Status, row.Value, row.Advice = CheckUnknown, err.Error(),
+			"run the check again once the list of servers can be read"
 		return row
 	}
 
