@@ -71,6 +71,7 @@ func lineOf(d *core.DeadLetter) letterLine {
 		Group:     d.Group,
 		Tags:      d.Tags.List(),
 	}
+
 	for _, p := range d.Payloads {
 		own := linePayload{Score: core.NormalScore(p.Score)}
 		own.Data, own.DataBase64 = textOrBytes(p.Data)

@@ -134,6 +134,7 @@ func (v verbs) of(by selector, which whichJobs) (verb string, err error) {
 	case by == byMatch:
 		verb = v.all
 	}
+
 	if verb == "" {
 		return v.ids, fmt.Errorf("%w: the action does not act on this selection", ErrInvalidOptions)
 	}
