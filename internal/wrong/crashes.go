@@ -141,6 +141,7 @@ func (r *rules) otherRule(s *inspect.QueueStats) {
 	}
 	slices.Sort(names)
 	r.of(OtherRule, s, int64(len(names)), time.Time{},
-		"the merge rule is %v, but %s %s another, such as %v: deploy such programs with the queue's rule, since their next starts are refused",
+		"the merge rule is %v, but %s %s another, such as %v: "+
+			"deploy such programs with the queue's rule, since their next starts are refused",
 		s.Queue.Merge, someOf(names), declare, first)
 }
