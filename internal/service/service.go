@@ -103,7 +103,8 @@ func (w *Caller) May(a Action) error {
 		return nil
 	}
 	if err := w.Authorize(a); errors.Is(err, ErrUnauthenticated) {
-		return problemUnauthenticated.With("send the header Authorization: a name and a password by HTTP basic authentication, or a token as Bearer, as this server takes them")
+		return problemUnauthenticated.With("send the header Authorization: " +
+			"a name and a password by HTTP basic authentication, or a token as Bearer, as this server takes them")
 	} else if err != nil {
 		return problemForbidden.With("%s is not allowed here", a.Verb)
 	}
