@@ -52,8 +52,8 @@ func (i *Inspector) checkClocks(ctx context.Context) Check {
 	row.Value = fmt.Sprintf("all within %v of the store's clock", ports.ClockLimit)
 	if len(wrong) > 0 {
 		row.Status, row.Value = CheckWarn, strings.Join(wrong, ", ")
-		row.Advice = "synchronise the clocks of these hosts and of the store, as NTP does: default scores come from the clocks of pushers, " +
-			"and times on dashboards from those of servers"
+		row.Advice = "synchronise the clocks of these hosts and of the store, as NTP does: " +
+			"default scores come from the clocks of pushers, and times on dashboards from those of servers"
 	}
 	return row
 }

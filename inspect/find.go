@@ -103,8 +103,10 @@ func (i *Inspector) settledNow(ctx context.Context, queue, id string, since time
 		return false, false, err
 	}
 	if len(found.Damaged) > 0 {
-		return false, false, fmt.Errorf("whether id %q of queue %q is settled is unknown: the store can't read its record in %v; "+
-			"the next turn sets it aside, then see Quarantined", id, queue, found.Damaged)
+		return false, false, fmt.Errorf(
+			"whether id %q of queue %q is settled is unknown: the store can't read its record in %v; "+
+				"the next turn sets it aside, then see Quarantined",
+			id, queue, found.Damaged)
 	}
 
 	until := core.MaxInstant

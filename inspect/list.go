@@ -129,7 +129,8 @@ func (o *ListOptions) check(list string, allowed ...SortBy) error {
 		return fmt.Errorf("%w: a list can't begin at %d retries; 0 is the start", ErrInvalidOptions, o.FromRetries)
 	case !o.FromTime.IsZero() && (byID || byCount), o.FromID != "" && !byID, o.FromRetries != 0 && !byCount:
 		return fmt.Errorf(
-			"%w: a list by %v can't begin at that value; give a value of that order: a time, an id or a number of retries",
+			"%w: a list by %v can't begin at that value; "+
+				"give a value of that order: a time, an id or a number of retries",
 			ErrInvalidOptions, o.SortBy)
 	case o.Prefix != "" && !byID:
 		return fmt.Errorf("%w: a list by %v has no prefix; sort it by id", ErrInvalidOptions, o.SortBy)

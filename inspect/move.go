@@ -254,8 +254,8 @@ func (m *mover) otherStore(ctx context.Context) error {
 
 	if ids[0] == ids[1] {
 		return fmt.Errorf(
-			"%w: both stores have the id %s, so both queues %q may be the same; name two queues or, if one store is a copy "+
-				"of the other, run skein repair identity on the copy",
+			"%w: both stores have the id %s, so both queues %q may be the same; "+
+				"name two queues or, if one store is a copy of the other, run skein repair identity on the copy",
 			ErrInvalidOptions, ids[0], m.queue)
 	}
 	return nil

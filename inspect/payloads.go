@@ -107,7 +107,8 @@ func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOpt
 	return func(yield func(StoredPayload, error) bool) {
 		if o.Place > PlaceDead || o.Limit < 0 {
 			yield(StoredPayload{}, fmt.Errorf(
-				"%w: %d payloads of %v; give 0 or more, 0 means no limit, and one of the places queued, claimed and dead",
+				"%w: %d payloads of %v; give 0 or more, 0 means no limit, "+
+					"and one of the places queued, claimed and dead",
 				ErrInvalidOptions, o.Limit, o.Place))
 			return
 		}

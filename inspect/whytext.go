@@ -27,7 +27,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		return "nothing is queued for this id; " + text, until
 	case Unreadable:
 		return fmt.Sprintf(
-			"the record of this id can't be read (%s); its next use sets it aside, and the list of unreadable records then has it",
+			"the record of this id can't be read (%s); its next use sets it aside, "+
+				"and the list of unreadable records then has it",
 			strings.Join(v.Found.Damaged, ", ")), until
 	case OnlyDead:
 		text := "the id is only in the morgue; revive its dead letter to run it again"
@@ -51,7 +52,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case OwnerGone:
 		return v.orphaned(st) + "; " + v.successor(), lease
 	case Held:
-		return "it is held, since its retries or its recoveries are used up, and later payloads wait behind it; release it, or bury its first payload", until
+		return "it is held, since its retries or its recoveries are used up, and later payloads wait behind it; " +
+			"release it, or bury its first payload", until
 	case QueuePaused:
 		return "the queue is paused; resume it", until
 	case BacksOff:
@@ -65,8 +67,10 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case ShardUnowned:
 		return fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
 	case WaitsForAlone:
-		return fmt.Sprintf("job %q comes first and runs alone, because it was recovered repeatedly; "+
-			"if its handler hangs, cancel and drop that job before its process is killed, or it runs again", v.Alone), until
+		return fmt.Sprintf(
+			"job %q comes first and runs alone, because it was recovered repeatedly; "+
+				"if its handler hangs, cancel and drop that job before its process is killed, or it runs again",
+			v.Alone), until
 	case RunsAlone:
 		return fmt.Sprintf(
 			"the job runs alone, because it was recovered repeatedly, and %d jobs of its shard are still claimed",
@@ -165,11 +169,13 @@ func (v *Verdict) held(claimed int) (text string) {
 	switch v.Reason {
 	case OwnerDrains:
 		return fmt.Sprintf(
-			"server %s, which has the shard, is draining: it claims no more jobs, and another server takes the shard when the running jobs have ended",
+			"server %s, which has the shard, is draining: it claims no more jobs, "+
+				"and another server takes the shard when the running jobs have ended",
 			v.Owner)
 	case LanesFull:
 		text = fmt.Sprintf(
-			"server %s, which has the shard, runs %d batches of the queue, and no more than %d may run there (MaxLanes)",
+			"server %s, which has the shard, runs %d batches of the queue, "+
+				"and no more than %d may run there (MaxLanes)",
 			v.Owner, o.QueueBusy, o.MaxLanes)
 	case ShardFull:
 		text = fmt.Sprintf(

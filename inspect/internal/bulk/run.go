@@ -59,7 +59,8 @@ func New(at Standing, o Options, t *Tally) *Run {
 // checkpoint of another action.
 func (r *Run) Continue(text string) error {
 	if !r.o.Keeps {
-		return fmt.Errorf("%w: %s can't use Continue: an edit and a DryRun have no checkpoints, and an action with a match has them only with a Filter",
+		return fmt.Errorf("%w: %s can't use Continue: an edit and a DryRun have no checkpoints, "+
+			"and an action with a match has them only with a Filter",
 			core.ErrInvalidOptions, r.At.Action)
 	}
 
