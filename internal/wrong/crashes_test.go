@@ -35,6 +35,7 @@ func TestSuspectsList(t *testing.T) {
 
 func TestSuspectsOf(t *testing.T) {
 	boom := errors.New("boom")
+
 	for name, tt := range map[string]struct {
 		recoveries []int
 		err        error
@@ -59,6 +60,7 @@ func TestSuspectsOf(t *testing.T) {
 				yield(inspect.ClaimedJob{}, tt.err)
 			}
 		})
+
 		if diff := cmp.Diff(tt.want, got); diff != "" || errors.Is(err, boom) != (tt.err == boom) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}

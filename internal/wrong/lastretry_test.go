@@ -19,6 +19,7 @@ func TestLastRetryList(t *testing.T) {
 		n.Status.Queues = []ports.QueueStatus{{Queue: "emails", MaxRetries: 99}, {Queue: "orders", MaxRetries: retries}}
 		return n
 	}
+
 	for name, tt := range map[string]struct {
 		failed int64
 		nodes  []inspect.Node
@@ -49,6 +50,7 @@ func TestLastRetryList(t *testing.T) {
 
 func TestLastRetryOf(t *testing.T) {
 	boom := errors.New("boom")
+
 	for name, tt := range map[string]struct {
 		jobs int
 		err  error
@@ -71,6 +73,7 @@ func TestLastRetryOf(t *testing.T) {
 				yield(inspect.QueuedJob{}, tt.err)
 			}
 		})
+
 		if diff := cmp.Diff(tt.want, got); diff != "" || errors.Is(err, boom) != (tt.err == boom) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}

@@ -25,6 +25,7 @@ func TestSinceAndTrendAreRemembered(t *testing.T) {
 		}
 		return text, after
 	}
+
 	var memory Memory
 	var got string
 	for _, step := range []struct {
@@ -40,6 +41,7 @@ func TestSinceAndTrendAreRemembered(t *testing.T) {
 			t.Errorf("at %v: %s\nwant %s", step.at, got, step.want)
 		}
 	}
+
 	v := &View{Now: now.Add(2 * time.Minute)}
 	_, memory = Now(v, memory)
 	if got, _ = look(3*time.Minute, 0, memory); got != "no answer 3m0s: the store does not answer: refused; " {
@@ -72,13 +74,16 @@ func TestMemoryIsBounded(t *testing.T) {
 		lines, memory = Now(v, memory)
 		return lines[0].Since.Sub(now)
 	}
+
 	for at := range 3600 {
 		look(time.Duration(at) * time.Second)
 	}
+
 	lags := memory.lags["orders"]
 	if want, oldest := 60, now.Add(time.Hour-time.Second-10*time.Minute); len(lags) != want || lags[0].at.Before(oldest) {
 		t.Errorf("%d lags are remembered, the oldest of %v; want %d since %v", len(lags), lags[0].at, want, oldest)
 	}
+
 	if got := look(-time.Hour); got != -time.Hour || len(memory.lags["orders"]) != 1 {
 		t.Errorf("after a step back it is so since %v, with %d lags of a time to come; want %v, and this look's alone", got, len(memory.lags["orders"])-1, -time.Hour)
 	}
@@ -99,6 +104,7 @@ func TestAQueueMovesAgainAfterAPause(t *testing.T) {
 		v.Stats = []inspect.QueueStats{queue("orders", 2, time.Hour, 5)}
 		v.Stats[0].Queue.Paused = step.paused
 		v.Recent = map[string][]inspect.MinuteStats{"orders": nil}
+
 		var lines []Line
 		if lines, memory = Now(v, memory); len(lines) != 1 || lines[0].Kind != step.want {
 			t.Errorf("at %v: %+v, want %v", step.at, lines, step.want)

@@ -19,11 +19,14 @@ func TestPausesOf(t *testing.T) {
 		}
 		return list
 	}
+
 	by := func(verb, queue, who string) inspect.Action {
 		return inspect.Action{Verb: verb, Queue: queue, Actor: inspect.Actor{Name: who}, Ended: true}
 	}
+
 	failed := by("pause", "orders", "eve")
 	failed.Error = "boom"
+
 	for name, tt := range map[string]struct {
 		paused  []string
 		actions []inspect.Action // the newest first
@@ -49,14 +52,17 @@ func TestPausesOf(t *testing.T) {
 				}
 			}
 		})
+
 		who := map[string]string{}
 		for queue, a := range got {
 			who[queue] = a.Actor.Name
 		}
+
 		if diff := cmp.Diff(tt.want, who); diff != "" || err != nil || read != tt.read {
 			t.Errorf("%s: %v, %d actions read, want %d (-want +got):\n%s", name, err, read, tt.read, diff)
 		}
 	}
+
 	boom := errors.New("boom")
 	if _, err := PausesOf(stats("orders"), func(yield func(inspect.Action, error) bool) { yield(inspect.Action{}, boom) }); !errors.Is(err, boom) {
 		t.Errorf("an audit that can't be read: %v", err)

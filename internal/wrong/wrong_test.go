@@ -416,6 +416,7 @@ func TestWhatIsWrong(t *testing.T) {
 		v := &View{Now: now, Stats: []inspect.QueueStats{queue("orders", 4, 0, 0)}, Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
 		v.Recent, v.Died = map[string][]inspect.MinuteStats{}, map[string]Deaths{}
 		tt.view(v)
+
 		lines, _ := Now(v, Memory{})
 		for at := range max(len(lines), len(tt.want)) {
 			got, want := "nothing", "nothing"
@@ -430,6 +431,7 @@ func TestWhatIsWrong(t *testing.T) {
 			}
 		}
 	}
+
 	for k := NoAnswer; k <= Versions; k++ {
 		if !seen[k] {
 			t.Errorf("no test has %v", k)
