@@ -34,6 +34,7 @@ func TestWhatAListCantBeIsAnInvalidOption(t *testing.T) {
 			}
 		}
 	}
+
 	if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Prefix: "\n", DryRun: true})); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("a bulk prefix: %v; want ErrInvalidOptions", err)
 	}
@@ -100,6 +101,7 @@ func TestNamedIDsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 	s := newFixture(t)
 	ids := numbered("d", 30)
 	s.dead(ids...)
+
 	store := away0{s.store}
 	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "orders", inspect.DeadIDs(ids...))
 	want := 0
@@ -108,6 +110,7 @@ func TestNamedIDsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 			want++
 		}
 	}
+
 	var partial *inspect.PartialError
 	if r.Handled != want || !errors.As(err, &partial) {
 		t.Errorf("%d revived (%v); want the %d of the shards that are there", r.Handled, err, want)
@@ -150,12 +153,14 @@ func TestAnImportGoesOnThoughAShardIsAway(t *testing.T) {
 			want++
 		}
 	}
+
 	s := newFixture(t)
 	r, err := inspect.New(away0{s.store}, inspect.Options{}).Import(t.Context(), "orders", sequence(letters, nil), nil)
 	var partial *inspect.PartialError
 	if r.Handled != want || !errors.As(err, &partial) || len(partial.Unreached) != 1 {
 		t.Errorf("%d imported (%v); want the %d of the shards that are there", r.Handled, err, want)
 	}
+
 	r, err = s.Import(t.Context(), "orders", sequence(letters, nil), nil)
 	if err != nil || r.Handled != len(letters)-want || s.counts().Dead != int64(len(letters)) {
 		t.Errorf("%d imported (%v) when it is back; want the other %d", r.Handled, err, len(letters)-want)
@@ -167,6 +172,7 @@ func TestFreshOnesComeInLargePages(t *testing.T) {
 	s := newFixture(t)
 	s.failed(numbered("f", 2000)...)
 	s.push("fresh", 1000*time.Hour, "p")
+
 	h := s.intercept()
 	calls := 0
 	h.before = func(method string) error {
@@ -175,12 +181,14 @@ func TestFreshOnesComeInLargePages(t *testing.T) {
 		}
 		return nil
 	}
+
 	for _, limit := range []int{1, 100} {
 		calls = 0
 		n := 0
 		for range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{Fresh: true, Limit: limit})) {
 			n++
 		}
+
 		if n != 1 || calls > 2000/ports.DefaultPage+2 {
 			t.Errorf("Limit %d: %d exchanges with the store for %d job behind 2000 others", limit, calls, n)
 		}

@@ -23,6 +23,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 	result := func(_ inspect.Result, err error) error { return err }
 	sel, jitter := inspect.ScheduleSelection{ID: "order-1"}, time.Second
 	changed := func(_ int, err error) error { return err }
+
 	return map[string]func(context.Context) error{
 		"Stats": func(ctx context.Context) error { _, err := i.Stats(ctx, queue); return err },
 		"History": func(ctx context.Context) error {
@@ -183,11 +184,13 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 			_, err := inspector.Edit(ctx, "orders", inspect.DeadIDs(), edit)
 			return err
 		}
+
 		for method := range reflect.TypeFor[*inspect.Inspector]().Methods() {
 			if calls[method.Name] == nil {
 				t.Errorf("everyCall has no %s", method.Name)
 			}
 		}
+
 		for call, do := range calls {
 			if err := do(t.Context()); !errors.Is(err, inspect.ErrInvalidOptions) {
 				t.Errorf("%s: %s = %v, want ErrInvalidOptions", name, call, err)
@@ -220,6 +223,7 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 			t.Errorf("%s: %v; want context.Canceled", name, err)
 		}
 	}
+
 	for name, call := range map[string]func() error{
 		"Ping":      func() error { return s.Ping(ended) },
 		"Queues":    func() error { _, err := s.Queues(ended); return err },
@@ -232,6 +236,7 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 			t.Errorf("%s: %v; want context.Canceled", name, err)
 		}
 	}
+
 	s.holds("dead order-1 at 0s [p] hopeless")
 }
 
@@ -243,6 +248,7 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 	bad := []string{"dead", "failed", "a\nb"}
 	some := []inspect.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
 	first := []inspect.FirstPayload{{ID: "failed", Data: []byte("p")}, {ID: ""}}
+
 	for name, call := range map[string]func() (inspect.Result, error){
 		"RunNow":    func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", inspect.JobIDs(bad...)) },
 		"Release":   func() (inspect.Result, error) { return s.Release(t.Context(), "orders", inspect.JobIDs(bad...)) },
@@ -269,5 +275,6 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want ErrInvalidID", name, result, err)
 		}
 	}
+
 	s.holds(before...)
 }

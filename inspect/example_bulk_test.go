@@ -87,6 +87,7 @@ func ExampleInspector_Export() {
 // The log has what an action did, and who did it.
 func ExampleWithActor() {
 	ctx := inspect.WithActor(context.Background(), inspect.Actor{Name: "ada", From: "10.0.0.7", Reason: "the customer asked"})
+
 	var out bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "took" {
@@ -94,6 +95,7 @@ func ExampleWithActor() {
 		}
 		return a
 	}}))
+
 	inspector := inspect.New(stocked(ctx), inspect.Options{Logger: logger})
 	if _, err := inspector.Delete(ctx, "mails", inspect.JobIDs("ben")); err != nil {
 		log.Fatal(err)

@@ -111,6 +111,7 @@ func TestFirstPayloadsAreTakenByName(t *testing.T) {
 	named := func(id, payload string) []inspect.FirstPayload {
 		return []inspect.FirstPayload{{ID: id, Data: []byte(payload)}}
 	}
+
 	for _, tt := range []struct {
 		name    string
 		act     func() (inspect.Result, error)
@@ -130,6 +131,7 @@ func TestFirstPayloadsAreTakenByName(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %d handled", tt.name, r, err, tt.handled)
 		}
 	}
+
 	s.holds("queued a at 0s retries 0 [q] boom", "queued b at 1h0m0s retries 0 [q]", "dead a at 0s [p] boom", "dead b at 0s [p] buried by hand")
 	if _, err := s.Bury(t.Context(), "orders", inspect.FirstPayloads(append(named("a", "q"), named("a", "q")...)...)); !errors.Is(err, inspect.ErrInvalidRequest) {
 		t.Errorf("an id named twice: %v; want ErrInvalidRequest", err)
@@ -152,6 +154,7 @@ func TestWhatIsReleasedMeanwhileKeepsItsBackoff(t *testing.T) {
 	ids := append(sameShard("x", 1), "x")
 	s.held(ids...)
 	s.advance(time.Second)
+
 	other := inspect.New(s.store, inspect.Options{})
 	match := func(j inspect.QueuedJob) bool {
 		if j.ID == ids[1] {
@@ -162,6 +165,7 @@ func TestWhatIsReleasedMeanwhileKeepsItsBackoff(t *testing.T) {
 		}
 		return true
 	}
+
 	r, err := s.Release(t.Context(), "orders", inspect.AllJobs(match, inspect.BulkOptions{}))
 	if err != nil || r.Handled != 1 {
 		t.Errorf("ReleaseAll: %+v, %v; want 1 handled", r, err)

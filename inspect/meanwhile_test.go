@@ -25,6 +25,7 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 			s.advance(time.Second)
 			s.dead(ids[1])
 			s.advance(time.Second)
+
 			other := inspect.New(s.store, inspect.Options{})
 			match := func(d inspect.DeadLetter) bool {
 				if d.ID == ids[1] { // ids[0] was chosen; now a colleague revives it, and it dies anew
@@ -36,6 +37,7 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 				}
 				return d.ID == ids[0]
 			}
+
 			o := inspect.BulkOptions{Filter: "f"}
 			var r inspect.Result
 			var err error
@@ -47,6 +49,7 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			found, err := s.Find(t.Context(), "orders", ids[0])
 			if err != nil || found.DeadLetter == nil {
 				t.Errorf("%s: %q was buried a minute after the action began, and did not stay: handled %d (%v)", name, ids[0], r.Handled, err)
@@ -60,6 +63,7 @@ func TestALostReplyRevivesNothingTwice(t *testing.T) {
 	s := newFixture(t)
 	s.dead("x")
 	s.advance(time.Second)
+
 	h := s.intercept()
 	revived := 0
 	h.after = func(method string) error {
@@ -73,6 +77,7 @@ func TestALostReplyRevivesNothingTwice(t *testing.T) {
 		}
 		return nil
 	}
+
 	if _, err := s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f"})); err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +166,7 @@ func TestTheLogTellsAPrefixFromAll(t *testing.T) {
 	s := newFixture(t)
 	s.dead("a-1", "b-1")
 	s.advance(time.Second)
+
 	logged := func(o inspect.BulkOptions) string {
 		var log bytes.Buffer
 		i := inspect.New(s.store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -171,6 +177,7 @@ func TestTheLogTellsAPrefixFromAll(t *testing.T) {
 		_, text, _ = strings.Cut(text, "level")
 		return text
 	}
+
 	a := logged(inspect.BulkOptions{Prefix: "a-"})
 	b := logged(inspect.BulkOptions{})
 	if a == b {

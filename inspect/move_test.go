@@ -43,6 +43,7 @@ func contents(t testing.TB, store *memory.Store, queue string) map[string]string
 	t.Helper()
 	all := map[string]string{}
 	i := inspect.New(store, inspect.Options{})
+
 	text := func(id string, place inspect.Place) string {
 		var b strings.Builder
 		for p := range must(t, i.Payloads(t.Context(), queue, id, inspect.PayloadOptions{Place: place})) {
@@ -53,6 +54,7 @@ func contents(t testing.TB, store *memory.Store, queue string) map[string]string
 		}
 		return b.String()
 	}
+
 	for j := range must(t, i.Jobs(t.Context(), queue, inspect.ListOptions{})) {
 		all["queued "+j.ID] = fmt.Sprint(j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError, j.Tags, text(j.ID, inspect.PlaceQueued))
 	}
@@ -71,6 +73,7 @@ func bring(t testing.TB, store *memory.Store, queue string, shards int, jobs ...
 			part := j
 			part.Payloads = rest[:bound.Take(rest)]
 			rest = rest[len(part.Payloads):]
+
 			_, err := store.Import(t.Context(), ports.ImportRequest{
 				Shard: core.Shard{Queue: queue, Index: core.ShardOf(j.ID, shards)}, Shards: shards, Generation: 1, Jobs: []core.Job{part},
 			})
@@ -87,6 +90,7 @@ func oddJobs() []core.Job {
 	state := func(retry int) core.State {
 		return core.State{PerformAt: at.Add(-time.Hour), RetryCount: retry, FirstPush: at - 77}
 	}
+
 	failed := core.State{PerformAt: at.Add(time.Hour), RetryCount: 24, Recoveries: 3, FirstPush: 12345, Error: "é\n\"<\u2028", Tags: "B\x1fa, b\x1fé"}
 	many := core.Job{ID: "many", State: failed}
 	for n := range 2*core.MaxTurnPayloads + 500 {
@@ -96,6 +100,7 @@ func oddJobs() []core.Job {
 		}
 		many.Payloads = append(many.Payloads, p)
 	}
+
 	jobs := []core.Job{
 		many,
 		{ID: "large", State: state(-1), Payloads: []core.Payload{
@@ -105,6 +110,7 @@ func oddJobs() []core.Job {
 			{Data: []byte{}, Score: -math.MaxFloat64}, {Data: []byte("\x00\xff"), Score: math.SmallestNonzeroFloat64, Meta: []byte("\xfe")}, {Data: []byte("é"), Score: 1.7e9 + 1e-6},
 		}},
 	}
+
 	for n, id := range numbered("j", 120) {
 		s := state(n%4 - 1)
 		if n%4 > 0 {
@@ -146,6 +152,7 @@ func everyMove(i *inspect.Inspector) map[string]func(context.Context, inspect.Bu
 			if match {
 				anyJob, any, o.Filter, dead.Filter = func(inspect.QueuedJob) bool { return true }, anyLetter, "any", "any"
 			}
+
 			if jobs, err = i.Move(ctx, "orders", movedTo, inspect.AllJobs(anyJob, o)); err != nil {
 				return jobs, letters, err
 			}
@@ -172,6 +179,7 @@ func TestAMoveKeepsEverything(t *testing.T) {
 			holdsAll(t, s.store, "moved", want)
 		})
 	}
+
 	t.Run("ids", func(t *testing.T) {
 		s := newFixture(t)
 		s.target(core.MergeRule{})
@@ -181,10 +189,12 @@ func TestAMoveKeepsEverything(t *testing.T) {
 			_, id, _ := strings.Cut(name, " ")
 			ids = append(ids, id)
 		}
+
 		r, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs(ids...))
 		if err != nil || r.Handled != jobs+letters || r.Done != len(ids) {
 			t.Errorf("%+v, %v; want %d", r, err, jobs+letters)
 		}
+
 		holdsAll(t, s.store, "orders", map[string]string{})
 		holdsAll(t, s.store, "moved", want)
 	})
@@ -198,9 +208,11 @@ func TestAMoveGoesIntoAnotherStore(t *testing.T) {
 	if _, err := s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o)); !errors.Is(err, inspect.ErrNotPaused) {
 		t.Fatalf("a move into a queue that runs: %v", err)
 	}
+
 	if err := other.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, move := range []func() (inspect.Result, error){
 		func() (inspect.Result, error) { return s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o)) },
 		func() (inspect.Result, error) {
@@ -211,6 +223,7 @@ func TestAMoveGoesIntoAnotherStore(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
+
 	holdsAll(t, s.store, "orders", map[string]string{})
 	holdsAll(t, other.store, "orders", want)
 }
@@ -223,6 +236,7 @@ func TestAMoveToAnotherStoreIsInBothAudits(t *testing.T) {
 	if err := other.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	to := inspect.Target{Queue: "orders", Inspector: other.Inspector, Store: "prod", FromStore: "staging"}
 	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", Reason: "test"})
 	for _, o := range []inspect.BulkOptions{{DryRun: true}, {Limit: 1}, {}} {
@@ -237,6 +251,7 @@ func TestAMoveToAnotherStoreIsInBothAudits(t *testing.T) {
 			}
 		}
 	}
+
 	for at, want := range map[*fixture][]string{s: {"move all to orders in prod 0", "move all to orders in prod 3"}, other: {"move all from orders in staging 0", "move all from orders in staging 3", "pause 0"}} {
 		var got []string
 		for a := range must(t, at.Actions(t.Context(), inspect.ActionsOptions{})) {
@@ -276,6 +291,7 @@ func TestAMoveIntoItselfIsRefused(t *testing.T) {
 	if err := s.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	busy := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		if call.Method == "Stats" || call.Method == "StoreID" {
 			for n := range ports.ActionsKept {
@@ -286,6 +302,7 @@ func TestAMoveIntoItselfIsRefused(t *testing.T) {
 		}
 		return next(ctx)
 	})
+
 	for name, into := range map[string]*inspect.Inspector{
 		"its own": s.Inspector, "none": nil, "another": inspect.New(s.store, inspect.Options{}), "a busy": inspect.New(busy, inspect.Options{}),
 	} {
@@ -295,6 +312,7 @@ func TestAMoveIntoItselfIsRefused(t *testing.T) {
 			}
 		}
 	}
+
 	holdsAll(t, s.store, "orders", want)
 }
 
@@ -346,6 +364,7 @@ func TestAMoveNeedsBothIDs(t *testing.T) {
 	if err := other.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	without := func(reply func(*string) error) *inspect.Inspector {
 		return inspect.New(storekit.Intercept(other.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 			if call.Method == "StoreID" {
@@ -354,6 +373,7 @@ func TestAMoveNeedsBothIDs(t *testing.T) {
 			return next(ctx)
 		}), inspect.Options{})
 	}
+
 	for name, into := range map[string]*inspect.Inspector{
 		"no id":   without(func(id *string) error { *id = ""; return nil }),
 		"no word": without(func(*string) error { return ports.ErrUnusable }),
@@ -371,6 +391,7 @@ func TestAMoveIntoARunningOrUnknownQueueIsRefused(t *testing.T) {
 	s := newFixture(t)
 	want, _, _ := s.toMove()
 	s.declare("running", 2)
+
 	for name, wanted := range map[string]error{"running": inspect.ErrNotPaused, "nowhere": inspect.ErrUnknownQueue} {
 		to := inspect.Target{Queue: name}
 		for verb, move := range map[string]func() (inspect.Result, error){
@@ -389,6 +410,7 @@ func TestAMoveIntoARunningOrUnknownQueueIsRefused(t *testing.T) {
 			}
 		}
 	}
+
 	if r, err := s.Move(t.Context(), "orders", inspect.Target{Queue: "running"}, inspect.AllJobs(nil, inspect.BulkOptions{DryRun: true})); err != nil || r.Handled != 123 || len(r.Jobs) != 10 {
 		t.Errorf("a dry run: %+v, %v", r, err)
 	}
@@ -490,6 +512,7 @@ func TestAMoveLeavesWhatIsPushedMeanwhile(t *testing.T) {
 		return core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}}
 	}
 	plain, h := s.Inspector, s.intercept()
+
 	once := true
 	h.before = func(method string) error {
 		if method == "Delete" && once {
@@ -498,15 +521,18 @@ func TestAMoveLeavesWhatIsPushedMeanwhile(t *testing.T) {
 		}
 		return nil
 	}
+
 	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	s.holds("queued a at 0s retries 0 [p new]", "queued b at 0s retries 0 [p]")
+
 	s.advance(time.Second)
 	if r, err := plain.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	s.holds()
+
 	found, err := plain.Find(t.Context(), "moved", "a")
 	if err != nil {
 		t.Fatal(err)
@@ -523,6 +549,7 @@ func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
 		s := newFixture(t)
 		s.target(core.MergeRule{})
 		s.dead("a")
+
 		h, once := s.intercept(), true
 		h.before = func(method string) error {
 			if method == "Purge" && once {
@@ -532,6 +559,7 @@ func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
 			}
 			return nil
 		}
+
 		r, err := s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{DryRun: true}))
 		if err != nil || r.Handled != 1 {
 			t.Fatalf("%+v, %v", r, err)
@@ -544,6 +572,7 @@ func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
 		if err != nil || r.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want that none is counted", name, r, err)
 		}
+
 		s.holds("dead a at 1s [p] hopeless")
 		want := contents(t, s.store, "orders")
 		s.advance(time.Second)
@@ -577,19 +606,23 @@ func TestAMoveMergesAtTheTarget(t *testing.T) {
 	s.target(core.MergeRule{Stays: core.Highest, Keep: 2})
 	at := core.InstantOf(epoch)
 	payload := func(data string, score float64) core.Payload { return core.Payload{Data: []byte(data), Score: score} }
+
 	bring(t, s.store, "moved", movedShards, core.Job{ID: "a", State: core.State{PerformAt: at, RetryCount: 1, FirstPush: at, Error: "there"}, Payloads: []core.Payload{payload("p", 2), payload("q", 3)}})
 	bring(t, s.store, "orders", fixtureShards, core.Job{ID: "a", State: core.State{PerformAt: at + 5, RetryCount: 2, FirstPush: at - 1, Error: "coming"}, Payloads: []core.Payload{payload("o", 1), payload("p", 4)}})
 	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
+
 	found, err := s.Find(t.Context(), "moved", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	j := found.Queued
 	if diff := cmp.Diff([]core.Payload{payload("q", 3), payload("p", 4)}, j.Payloads); diff != "" || j.Retries != 3 || j.LastError != "coming" || !j.FirstPush.Equal((at - 1).Time()) {
 		t.Errorf("%+v\n%s", j, diff)
 	}
+
 	stats, err := s.Stats(t.Context(), "moved")
 	if err != nil || stats[0].Superseded != 1 {
 		t.Errorf("%d superseded, %v; want 1", stats[0].Superseded, err)
@@ -601,15 +634,18 @@ func TestAMoveTakesWhatMatches(t *testing.T) {
 	s.target(core.MergeRule{})
 	s.failed("a1", "a2", "b1")
 	s.pushAll("a3", "b2")
+
 	failing := func(j inspect.QueuedJob) bool { return j.Retries > 0 }
 	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(failing, inspect.BulkOptions{Prefix: "a", Filter: "failing"})); err != nil || r.Handled != 2 {
 		t.Errorf("%+v, %v; want the two that fail", r, err)
 	}
 	s.holds("queued a3 at 0s retries 0 [p]", "queued b2 at 0s retries 0 [p]", "queued b1 at 1h0m0s retries 1 [p] boom")
+
 	first, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Limit: 1}))
 	if err != nil || first.Handled != 1 || first.Checkpoint == "" {
 		t.Fatalf("%+v, %v", first, err)
 	}
+
 	s.declare("elsewhere", 1)
 	if err := s.Pause(t.Context(), "elsewhere"); err != nil {
 		t.Fatal(err)
@@ -617,6 +653,7 @@ func TestAMoveTakesWhatMatches(t *testing.T) {
 	if _, err := s.Move(t.Context(), "orders", inspect.Target{Queue: "elsewhere"}, inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("continued to another target: %v", err)
 	}
+
 	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); err != nil || r.Handled != 3 || r.Gone != 0 {
 		t.Errorf("%+v, %v; want all three", r, err)
 	}
@@ -643,6 +680,7 @@ func TestAMoveNeverPausesItsTarget(t *testing.T) {
 		}
 		return nil
 	}
+
 	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 {
 		t.Errorf("%+v, %v; want ErrNotPaused", r, err)
 	}
@@ -662,6 +700,7 @@ func TestAMoveLosesNoPushWhileItsSourceRuns(t *testing.T) {
 			return m.check("before " + method)
 		}
 		h.after = func(method string) error { return m.check("after " + method) }
+
 		for range 6 {
 			m.meanwhile()
 			if m.rand.IntN(2) == 0 {
@@ -735,11 +774,13 @@ func (m *movedWhileRunning) check(when string) error {
 			}
 		}
 	}
+
 	for key, score := range m.pending {
 		if got, there := found[key]; m.lost == "" && (!there || got > score) {
 			m.lost = fmt.Sprintf("%s, %q@%v is lost; found %v, %v", when, key, score, got, there)
 		}
 	}
+
 	if m.rand.IntN(10) == 0 {
 		return ports.ErrUnusable
 	}
@@ -752,6 +793,7 @@ func TestAMoveEndsOnceItsTargetIsResumed(t *testing.T) {
 	s := newFixture(t)
 	s.target(core.MergeRule{})
 	want, _, _ := s.toMove()
+
 	plain, h := s.Inspector, s.intercept()
 	for verb, move := range map[string]func() (inspect.Result, error){
 		"Move": func() (inspect.Result, error) { return s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("odd")) },
@@ -773,10 +815,12 @@ func TestAMoveEndsOnceItsTargetIsResumed(t *testing.T) {
 			}
 			return nil
 		}
+
 		if r, err := move(); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 || imports != 1 {
 			t.Errorf("%s: %+v, %v, %d imports; want ErrNotPaused by the first", verb, r, err, imports)
 		}
 	}
+
 	holdsAll(t, s.store, "orders", want)
 	holdsAll(t, s.store, "moved", map[string]string{})
 }
@@ -839,6 +883,7 @@ func TestAMoveCountsNoMoreThanItReads(t *testing.T) {
 		}
 		return next(ctx)
 	})
+
 	r, err := inspect.New(store, inspect.Options{}).Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 	if err != nil || r.Handled != jobs || len(counts) == 0 || slices.Max(counts) != 1 || slices.Min(counts) != 1 {
 		t.Errorf("%+v, %v, counted %v more than were read; want 1", r, err, counts)
@@ -860,6 +905,7 @@ func TestAMoveOfADamagedRecordIsAnError(t *testing.T) {
 			}
 			return err
 		})
+
 		_, err := inspect.New(damaged, inspect.Options{}).Move(t.Context(), "orders", movedTo, inspect.JobIDs("a"))
 		if err == nil || !strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), place.String()) {
 			t.Errorf("%v is damaged: %v; want an error that names the id and the place", place, err)
@@ -874,6 +920,7 @@ func TestAMoveIntoItselfIsRefusedWithoutAnAudit(t *testing.T) {
 	if err := s.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		switch call.Method {
 		case "Audit":
@@ -883,6 +930,7 @@ func TestAMoveIntoItselfIsRefusedWithoutAnAudit(t *testing.T) {
 		}
 		return next(ctx)
 	})
+
 	from, to, o := inspect.New(store, inspect.Options{}), inspect.Target{Queue: "orders", Inspector: inspect.New(s.store, inspect.Options{})}, inspect.BulkOptions{}
 	for verb, move := range map[string]func() (inspect.Result, error){
 		"Move":    func() (inspect.Result, error) { return from.Move(t.Context(), "orders", to, inspect.JobIDs("odd")) },
@@ -904,6 +952,7 @@ func TestAMoveLeavesAJobThatIsPushedAnewMeanwhile(t *testing.T) {
 	s.target(core.MergeRule{})
 	s.push("a", 0, "p")
 	h, once := s.intercept(), true
+
 	h.before = func(method string) error {
 		if method == "Delete" && once {
 			once = false
@@ -913,6 +962,7 @@ func TestAMoveLeavesAJobThatIsPushedAnewMeanwhile(t *testing.T) {
 		}
 		return nil
 	}
+
 	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 0 || r.Gone != 1 {
 		t.Errorf("%+v, %v; want that the job is gone", r, err)
 	}

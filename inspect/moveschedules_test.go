@@ -146,6 +146,7 @@ func TestAnInterruptedMoveOfSchedulesIsRepeated(t *testing.T) {
 			s.hourly("b", "nightly")
 			before := schedulesIn(t, s.store, "orders")
 			s.pausedSource()
+
 			h, calls := s.intercept(), 0
 			fail := func(method string) error {
 				if method == "ChangeSchedules" {
@@ -158,6 +159,7 @@ func TestAnInterruptedMoveOfSchedulesIsRepeated(t *testing.T) {
 			if h.before = fail; after {
 				h.before, h.after = nil, fail
 			}
+
 			_, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 			if calls < fails {
 				if err != nil {
@@ -168,9 +170,11 @@ func TestAnInterruptedMoveOfSchedulesIsRepeated(t *testing.T) {
 			if err == nil {
 				t.Errorf("call %d fails, and the move does not", fails)
 			}
+
 			if _, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil {
 				t.Errorf("call %d fails: the repeated move: %v", fails, err)
 			}
+
 			if diff := cmp.Diff(before, schedulesIn(t, s.store, "moved")); diff != "" || len(schedulesIn(t, s.store, "orders")) > 0 {
 				t.Errorf("call %d fails (-want +got):\n%s", fails, diff)
 			}
@@ -270,11 +274,13 @@ func TestSchedulesOfTheTargetStay(t *testing.T) {
 	s.schedule("moved", "equal", "nightly", "cron 30 * * * * UTC")
 	s.schedule("moved", "other", "nightly", "cron 45 * * * * UTC")
 	s.pausedSource()
+
 	for range 2 {
 		_, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 		if !errors.Is(err, inspect.ErrScheduleExists) {
 			t.Fatalf("%v, want ErrScheduleExists", err)
 		}
+
 		line := `nightly %s "p" next 03:%d paused false "" fired 0 by code`
 		want := []string{fmt.Sprintf(line, "equal", 30), fmt.Sprintf(line, "other", 45), fmt.Sprintf(line, "rest", 30)}
 		if diff := cmp.Diff(want, schedulesIn(t, s.store, "moved")); diff != "" {
@@ -389,6 +395,7 @@ func TestAMoveContinuesWithASkippedShard(t *testing.T) {
 		s.hourly(id, "nightly")
 	}
 	s.pausedSource()
+
 	store := &losingStore{ShardStore: s.store}
 	from := inspect.New(storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		if r, ok := call.Request.(*ports.ChangeSchedulesRequest); ok && r.Shard == unreachedShard {
@@ -397,17 +404,20 @@ func TestAMoveContinuesWithASkippedShard(t *testing.T) {
 		}
 		return next(ctx)
 	}), inspect.Options{})
+
 	to := inspect.Target{Queue: "moved", Inspector: s.Inspector}
 	r, err := from.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{}))
 	isPartial(t, err)
 	if left := len(schedulesIn(t, s.store, "orders")); r.Checkpoint == "" || r.Handled != len(reachable(ids)) || left != len(ids)-r.Handled {
 		t.Fatalf("%+v, %d are left, want %d", r, left, len(ids)-len(reachable(ids)))
 	}
+
 	for calls := 0; err != nil || r.Checkpoint != ""; calls++ {
 		if r, err = s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); err != nil || calls > 3 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
+
 	if n := len(schedulesIn(t, s.store, "moved")); n != 30 || r.Handled != 30 {
 		t.Errorf("%d schedules are moved, %+v", n, r)
 	}
@@ -433,16 +443,19 @@ func TestAMoveOfSchedulesDoesNotContinueAfterAnotherLayout(t *testing.T) {
 	s.hourly("a", "nightly")
 	s.hourly("b", "nightly")
 	s.pausedSource()
+
 	r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Limit: 1}))
 	if err != nil || r.Handled != 1 || r.Checkpoint == "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
+
 	if _, err := s.RemoveSchedules(t.Context(), "orders", ofName("nightly")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Forget(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	s.declare("orders", 64)
 	if _, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("%v, want ErrInvalidCheckpoint", err)

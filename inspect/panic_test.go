@@ -25,8 +25,10 @@ func TestAPanicOfTheStoreIsAnError(t *testing.T) {
 			}
 			panic("no " + call.Method)
 		})
+
 		var log bytes.Buffer
 		i := inspect.New(store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+
 		for name, call := range map[string]func() error{
 			"Nodes":  func() error { _, err := i.Nodes(t.Context()); return err },
 			"Queues": func() error { _, err := i.Stats(t.Context()); return err },
@@ -41,10 +43,12 @@ func TestAPanicOfTheStoreIsAnError(t *testing.T) {
 			if asked != 2 {
 				t.Errorf("%s is called %d times for two", name, asked)
 			}
+
 			said := func() int { return strings.Count(log.String(), `error="no `+name+`" stack=`) }
 			if said() != 1 || !strings.Contains(log.String(), "panic_test.go") {
 				t.Errorf("%s: %d records with a stack: %s", name, said(), log.String())
 			}
+
 			time.Sleep(time.Minute)
 			if err := call(); err == nil || said() != 2 {
 				t.Errorf("%s, a minute later: %v, %d records", name, err, said())

@@ -92,6 +92,7 @@ func TestAListHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 		if limit > 0 {
 			want = want[:limit]
 		}
+
 		var got []string
 		var last error
 		for job, err := range i.Jobs(t.Context(), "orders", inspect.ListOptions{Limit: limit}) {
@@ -99,6 +100,7 @@ func TestAListHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 				got = append(got, job.ID)
 			}
 		}
+
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
 		}
@@ -165,6 +167,7 @@ func TestListsBeginAtValues(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+
 	for name, o := range map[string]inspect.ListOptions{
 		"an id by time":     {FromID: "a"},
 		"a time by id":      {SortBy: inspect.ByID, FromTime: epoch},
@@ -179,6 +182,7 @@ func TestListsBeginAtValues(t *testing.T) {
 			}
 		}
 	}
+
 	for _, err := range s.Claimed(t.Context(), "orders", inspect.ListOptions{Fresh: true}) {
 		if !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("fresh claimed jobs: %v, want ErrInvalidOptions", err)

@@ -42,6 +42,7 @@ func (s *damagedStore) Quarantined(_ context.Context, r ports.QuarantineRequest)
 		if q.Key <= r.After {
 			continue
 		}
+
 		if len(page.Records) == 2 {
 			page.Next = page.Records[1].Key
 			break
@@ -69,6 +70,7 @@ func TestWhatWasSetAsideIsListedAndDiscarded(t *testing.T) {
 			Shard: store.shard, Key: key, ID: "a", Place: "dead", Since: time.UnixMicro(int64(at)).UTC(), Reason: "cut", Stored: []byte("?"), Size: 7,
 		})
 	}
+
 	inspector := inspect.New(store, inspect.Options{})
 	var got []inspect.QuarantinedRecord
 	for r, err := range inspector.Quarantined(t.Context(), "orders") {
@@ -81,10 +83,12 @@ func TestWhatWasSetAsideIsListedAndDiscarded(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+
 	stats, err := inspector.Stats(t.Context(), "orders")
 	if err != nil || stats[0].Quarantined != 5 {
 		t.Errorf("Stats = %+v, %v; want 5 that were set aside", stats, err)
 	}
+
 	if n, err := inspector.Discard(t.Context(), got[0].Shard, got[0].Key, got[1].Key); n != 2 || err != nil {
 		t.Errorf("Discard = %d, %v; want 2", n, err)
 	}

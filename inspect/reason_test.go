@@ -17,6 +17,7 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		return f
 	}
 	claimed := with(func(f *facts) { f.Queued, f.Claimed, f.ShardClaims = false, true, 1 })
+
 	tests := []struct {
 		name  string
 		facts facts
@@ -84,6 +85,7 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"a push for a running job", func() facts { f := claimed; f.Queued, f.Running = true, true; return f }(), PredecessorRuns},
 		{"a push for a job that a dead node had", func() facts { f := claimed; f.Queued, f.LeaseOver = true, true; return f }(), OwnerGone},
 	}
+
 	seen := map[Reason]bool{}
 	for _, tt := range tests {
 		if got := reasonOf(&tt.facts); got != tt.want {
@@ -91,6 +93,7 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		}
 		seen[tt.want] = true
 	}
+
 	for r := NothingQueued; r <= IsNext; r++ {
 		if !seen[r] {
 			t.Errorf("no test asks for %v", r)

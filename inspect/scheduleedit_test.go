@@ -17,6 +17,7 @@ import (
 // An edit of one part of the times of many schedules leaves each its other part.
 func TestAnEditKeepsTheZoneOrTheExpressionOfEachSchedule(t *testing.T) {
 	daily, tokyo, every, from := "0 6 * * *", "Asia/Tokyo", 15*time.Minute, time.Date(2030, 1, 1, 0, 5, 0, 0, time.UTC)
+
 	for name, tt := range map[string]struct {
 		edit inspect.ScheduleEdit
 		want []string
@@ -45,16 +46,19 @@ func TestAnEditKeepsTheZoneOrTheExpressionOfEachSchedule(t *testing.T) {
 		s := newFixture(t)
 		s.schedule("orders", "a", "nightly", "cron 30 1 * * * Europe/Berlin")
 		s.schedule("orders", "b", "nightly", "cron 30 2 * * * America/New_York")
+
 		if n, err := s.EditSchedules(t.Context(), "orders", ofName("nightly"), tt.edit); n != 2 || err != nil {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
 		if diff := cmp.Diff(tt.want, []string{s.scheduled("a", "nightly").Spec, s.scheduled("b", "nightly").Spec}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+
 		spec, err := new(specs.Specs).Parse(tt.want[0])
 		if next, _ := spec.Next(core.InstantOf(epoch)); err != nil || s.scheduled("a", "nightly").Next != next {
 			t.Errorf("%s: its next tick is not that of the new spec", name)
 		}
+
 		if got, want := s.audited(), `edit schedule of orders by "": [] 0, schedule nightly: `+tt.text+`, handled 2`; got != want {
 			t.Errorf("%s is audited as %s, want %s", name, got, want)
 		}
@@ -81,11 +85,13 @@ func TestAnEditOfAnIntervalNamesBothParts(t *testing.T) {
 func TestAnInvalidEditReadsNothing(t *testing.T) {
 	s := newFixture(t)
 	s.hourly("a", "nightly")
+
 	var calls []string
 	s.intercept().before = func(method string) error {
 		calls = append(calls, method)
 		return nil
 	}
+
 	text := func(text string) *string { return &text }
 	short, every, from, ancient := time.Millisecond, time.Hour, epoch, time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, tt := range map[string]struct {
@@ -108,6 +114,7 @@ func TestAnInvalidEditReadsNothing(t *testing.T) {
 			t.Errorf("%s: %d, %v; want %v", name, n, err, tt.want)
 		}
 	}
+
 	if calls = slices.Compact(calls); len(calls) > 0 {
 		t.Errorf("calls of the store: %v", calls)
 	}

@@ -25,6 +25,7 @@ func (s *fixture) change(queue string, c ports.ScheduleChange) ports.ScheduleRes
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	at := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == queue })
 	reply, err := s.store.ChangeSchedules(s.t.Context(), ports.ChangeSchedulesRequest{
 		Shard:  core.Shard{Queue: queue, Index: core.ShardOf(c.ID, queues[at].Shards)},
@@ -49,10 +50,12 @@ func (s *fixture) schedule(queue, id, name, spec string, alter ...func(*core.Dec
 	for _, f := range alter {
 		f(&d)
 	}
+
 	parsed, err := new(specs.Specs).Parse(d.Spec)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	next, _ := d.Apply(core.Schedule{}, parsed, "code", core.InstantOf(s.clock.Now()))
 	if got := s.change(queue, ports.ScheduleChange{ScheduleKey: d.ScheduleKey, Schedule: &next}); got != ports.ScheduleChanged {
 		s.t.Fatalf("schedule %q of %q: %v", name, id, got)
@@ -162,15 +165,18 @@ func TestListsOfSchedulesHaveManyPages(t *testing.T) {
 	for _, id := range want {
 		s.hourly(id, "nightly")
 	}
+
 	for _, limit := range []int{0, 150, ports.MaxSchedulesPage, 1000} {
 		var got []string
 		for one := range must(t, s.Schedules(t.Context(), "orders", inspect.ScheduleOptions{Limit: limit})) {
 			got = append(got, one.ID)
 		}
+
 		expect := want
 		if limit > 0 {
 			expect = want[:min(limit, len(want))]
 		}
+
 		if diff := cmp.Diff(expect, got); diff != "" {
 			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
 		}
@@ -184,6 +190,7 @@ func TestNamesOfSchedulesAreCounted(t *testing.T) {
 	}
 	s.hourly("z", "bill")
 	s.hourly("a", "tidy")
+
 	var got []string
 	for after, more := "", true; more; more = after != "" {
 		page, err := s.ScheduleNames(t.Context(), "orders", after, 2)
@@ -195,9 +202,11 @@ func TestNamesOfSchedulesAreCounted(t *testing.T) {
 		}
 		after = page.Next
 	}
+
 	if diff := cmp.Diff([]string{"bill 1 z orders", "nightly 7 order-00000 orders", "tidy 1 a orders"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+
 	if _, err := s.ScheduleNames(t.Context(), "orders", "", -1); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("a negative limit: %v", err)
 	}
@@ -357,10 +366,12 @@ func TestARunByHandPushesAtOnce(t *testing.T) {
 	if err := s.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	s.advance(5 * time.Second)
 	if n, err := s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders", ofName("nightly")); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
+
 	s.holds("queued a at 5s retries 0 [p]")
 	one := s.scheduled("a", "nightly")
 	now := core.InstantOf(s.clock.Now())
@@ -368,6 +379,7 @@ func TestARunByHandPushesAtOnce(t *testing.T) {
 		!slices.Equal(one.Recent, []core.Tick{{Due: now, Outcome: core.TickByHand}}) {
 		t.Errorf("after the run: %+v", one)
 	}
+
 	if got, want := s.audited(), `run schedule of orders by "ann": [] 0, schedule nightly, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
@@ -494,6 +506,7 @@ func TestActionsOnSchedulesNeedASelection(t *testing.T) {
 	s := newFixture(t)
 	s.hourly("a", "nightly")
 	jitter := time.Second
+
 	for name, act := range map[string]func(inspect.ScheduleSelection) (int, error){
 		"pause": func(sel inspect.ScheduleSelection) (int, error) {
 			return s.PauseSchedules(t.Context(), "orders", sel, "")
@@ -520,9 +533,11 @@ func TestActionsOnSchedulesNeedASelection(t *testing.T) {
 			}
 		}
 	}
+
 	if _, err := s.PauseSchedules(t.Context(), "nothing", ofName("nightly"), ""); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("an unknown queue: %v", err)
 	}
+
 	if got := s.audited(); !strings.HasPrefix(got, "pause schedule of nothing by ") || !strings.Contains(got, "unknown queue") {
 		t.Errorf("audited %s", got)
 	}
@@ -536,6 +551,7 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 	for _, id := range numbered("customer", 1000) {
 		s.hourly(id, "invoice")
 	}
+
 	calls := 0
 	h := s.intercept()
 	h.before = func(method string) error {
@@ -544,17 +560,20 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 		}
 		return nil
 	}
+
 	if n, err := s.PauseSchedules(t.Context(), "orders", ofName("invoice"), "audit"); n != 1000 || err != nil {
 		t.Fatal(n, err)
 	}
 	if most := 1000/ports.MaxScheduleChanges + fixtureShards; calls > most {
 		t.Errorf("%d calls, want at most %d", calls, most)
 	}
+
 	for one := range must(t, s.Schedules(t.Context(), "orders", inspect.ScheduleOptions{})) {
 		if !one.Paused {
 			t.Fatalf("%s is not paused", one.ID)
 		}
 	}
+
 	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice: note "audit", handled 1000`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
@@ -568,6 +587,7 @@ func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "points", Shards: 2, Merge: every}); err != nil {
 		t.Fatal(err)
 	}
+
 	s.schedule("points", "a", "nightly", "cron 30 * * * * UTC")
 	for range 2 {
 		if n, err := s.RunSchedules(t.Context(), "points", ofName("nightly")); n != 1 || err != nil {
@@ -575,12 +595,14 @@ func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 		}
 		s.advance(time.Second)
 	}
+
 	for range 2 {
 		ticks, err := s.Backfill(t.Context(), "points", "a", "nightly", epoch.Add(-2*time.Hour), epoch, false)
 		if len(ticks) != 2 || err != nil {
 			t.Fatal(ticks, err)
 		}
 	}
+
 	found, err := s.Find(t.Context(), "points", "a")
 	if err != nil || found.Queued == nil || found.Queued.PayloadCount != 4 {
 		t.Errorf("%+v, %v; want 4 payloads", found.Queued, err)
@@ -590,6 +612,7 @@ func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 			t.Errorf("a payload is %q", p.Data)
 		}
 	}
+
 	if n, err := s.EditSchedules(t.Context(), "points", ofID("a"), inspect.ScheduleEdit{Catchup: &core.Catchup{Most: 2}}); n != 1 || err != nil {
 		t.Errorf("a catch-up: %d, %v", n, err)
 	}
@@ -796,12 +819,14 @@ func TestAShardThatIsLostDuringAnActionIsLeftOut(t *testing.T) {
 	for _, id := range ids {
 		s.hourly(id, "nightly")
 	}
+
 	lost := storekit.Intercept(&partialStats{s.store}, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		if r, ok := call.Request.(*ports.ChangeSchedulesRequest); ok && r.Shard == unreachedShard {
 			return errors.New("connection refused")
 		}
 		return next(ctx)
 	})
+
 	n, err := inspect.New(lost, inspect.Options{}).PauseSchedules(t.Context(), "orders", ofName("nightly"), "")
 	isPartial(t, err)
 	if want := len(reachable(ids)); n != want {
@@ -822,22 +847,27 @@ func (p *partialStats) Stats(ctx context.Context, r ports.StatsRequest) ([]ports
 
 func TestLateTicksOfAQueue(t *testing.T) {
 	s := newFixture(t)
+
 	late := func(want inspect.LateTick) {
 		t.Helper()
 		if got, err := s.LateTicks(t.Context(), "orders"); err != nil || got["orders"] != want {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	}
+
 	late(inspect.LateTick{})
 	s.hourly("a", "nightly")
 	late(inspect.LateTick{Scheduled: true})
+
 	s.advance(time.Hour)
 	s.hourly("b", "nightly")
 	late(inspect.LateTick{Late: 34 * time.Minute, Scheduled: true})
+
 	if err := s.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
 	late(inspect.LateTick{})
+
 	if _, err := s.LateTicks(t.Context(), "nothing"); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("an unknown queue: %v", err)
 	}
@@ -846,6 +876,7 @@ func TestLateTicksOfAQueue(t *testing.T) {
 // Each call of an action on schedules may fail, and none is taken for an answer.
 func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 	fails := errors.New("connection refused")
+
 	for name, act := range map[string]func(s *fixture) error{
 		"run": func(s *fixture) error {
 			_, err := s.RunSchedules(t.Context(), "orders", ofKey("a", "nightly"))
@@ -876,6 +907,7 @@ func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 				}
 				return nil
 			}
+
 			err := act(s)
 			if failed == "" {
 				break
@@ -891,6 +923,7 @@ func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 func TestTheErrorOfEachCallIsThatOfAnActionOnSchedules(t *testing.T) {
 	fails := fmt.Errorf("the store refuses it: %w", ports.ErrUnknownQueue) // such an error is not repeated
 	jitter := time.Second
+
 	for name, act := range map[string]func(s *fixture) error{
 		"edit": func(s *fixture) error {
 			_, err := s.EditSchedules(t.Context(), "orders", ofName("nightly"), inspect.ScheduleEdit{Jitter: &jitter})
@@ -920,6 +953,7 @@ func TestTheErrorOfEachCallIsThatOfAnActionOnSchedules(t *testing.T) {
 					}
 					return nil
 				}
+
 				err := act(s)
 				if !failed {
 					break
@@ -939,6 +973,7 @@ func TestAnUnreadableSpecIsAnError(t *testing.T) {
 	next := stored.Changed("code", core.InstantOf(s.clock.Now()))
 	next.Spec = "cron 30 * * * * Nowhere/Land"
 	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+
 	daily := "0 6 * * *"
 	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Cron: &daily}); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
 		t.Errorf("an edit: %d, %v", n, err)
@@ -949,6 +984,7 @@ func TestAnUnreadableSpecIsAnError(t *testing.T) {
 			t.Errorf("a backfill: %v, %v", ticks, err)
 		}
 	}
+
 	if one := s.scheduled("a", "nightly"); one.Revision != next.Revision {
 		t.Errorf("it is changed: %+v", one)
 	}
@@ -961,6 +997,7 @@ func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
 	for _, id := range ids {
 		s.hourly(id, "nightly")
 	}
+
 	h, changes := s.intercept(), 0
 	h.before = func(method string) error {
 		if method == "ChangeSchedules" {
@@ -970,10 +1007,12 @@ func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
 		}
 		return nil
 	}
+
 	n, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), "")
 	if want := fmt.Sprintf("pause schedule: %d are changed: ", n); n == 0 || !errors.Is(err, ports.ErrFull) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%d, %v; want %q", n, err, want)
 	}
+
 	paused := 0
 	for one := range must(t, s.Schedules(t.Context(), "orders", inspect.ScheduleOptions{})) {
 		if one.Paused {
@@ -983,6 +1022,7 @@ func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
 	if paused != n {
 		t.Errorf("%d are paused, and the action has returned %d", paused, n)
 	}
+
 	if again, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), ""); again != len(ids)-n || err != nil {
 		t.Errorf("a repeat: %d, %v; want the other %d", again, err, len(ids)-n)
 	}
@@ -1029,6 +1069,7 @@ func TestAnUnknownScheduleIsNamed(t *testing.T) {
 			t.Errorf("%v, want one with %q", err, want)
 		}
 	}
+
 	long := strings.Repeat("x", core.MaxScheduleNoteBytes)
 	if n, err := s.PauseSchedules(t.Context(), "orders", ofID("a"), long); n != 1 || err != nil {
 		t.Errorf("with the longest note: %d, %v", n, err)

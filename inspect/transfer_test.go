@@ -25,6 +25,7 @@ func oddLetters() []core.DeadLetter {
 	for n := range 2*core.MaxTurnPayloads + 500 {
 		many.Payloads = append(many.Payloads, core.Payload{Data: fmt.Appendf(nil, "p%05d", n), Score: float64(n)})
 	}
+
 	letters := []core.DeadLetter{
 		many,
 		{ID: "large", ChangedAt: 8, Group: core.OtherGroup, Payloads: []core.Payload{
@@ -35,9 +36,11 @@ func oddLetters() []core.DeadLetter {
 			{Data: []byte("<script>\n"), Score: 0.1, Meta: []byte("a=b")}, {Data: []byte("é"), Score: 1.7e9 + 1e-6},
 		}},
 	}
+
 	for n, id := range []string{".", "..", "/", "a/b", "%", "{}", strings.Repeat("é", core.MaxIDBytes/2)} {
 		letters = append(letters, core.DeadLetter{ID: id, ChangedAt: core.Instant(n), Error: "e", Group: "ids", Payloads: []core.Payload{{Data: []byte("p"), Score: 1}}})
 	}
+
 	slices.SortFunc(letters, func(a, b core.DeadLetter) int { return strings.Compare(a.ID, b.ID) })
 	return letters
 }
@@ -91,6 +94,7 @@ func TestAMorgueMovesByAFile(t *testing.T) {
 	if parts := len(letters) + 3; err != nil || r.Handled != parts || r.Done != parts || r.Total != parts {
 		t.Fatalf("Import: %+v, %v; want that %d letters and parts are handled", r, err, parts)
 	}
+
 	var file bytes.Buffer
 	if n, err := inspect.WriteDeadLetters(&file, from.Export(t.Context(), "orders", inspect.ListOptions{})); n != len(letters) || err != nil {
 		t.Fatalf("%d dead letters were written, %v; want %d", n, err, len(letters))
@@ -98,13 +102,16 @@ func TestAMorgueMovesByAFile(t *testing.T) {
 	if lines := bytes.Count(file.Bytes(), []byte("\n")); lines != len(letters) {
 		t.Errorf("the file has %d lines, want one for each of %d", lines, len(letters))
 	}
+
 	if r, err = to.Import(t.Context(), "moved", inspect.ReadDeadLetters(&file), nil); err != nil {
 		t.Fatalf("Import: %+v, %v", r, err)
 	}
+
 	got := gather(t, to.Export(t.Context(), "moved", inspect.ListOptions{}))
 	if diff := cmp.Diff(shortened(letters), shortened(got), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("what has moved (-want +got):\n%.2000s", diff)
 	}
+
 	again, err := to.Import(t.Context(), "moved", sequence(letters, nil), nil)
 	if err != nil || again.Handled != 0 {
 		t.Errorf("a repeated Import: %+v, %v; want that nothing changes", again, err)
@@ -122,6 +129,7 @@ func TestAnImportEndsAtABadLetter(t *testing.T) {
 	}
 	broken := errors.New("the file ends here")
 	with := func(change func(*core.DeadLetter)) core.DeadLetter { d := good("bad"); change(&d); return d }
+
 	cases := map[string]struct {
 		bad  core.DeadLetter
 		end  error
@@ -134,6 +142,7 @@ func TestAnImportEndsAtABadLetter(t *testing.T) {
 		"too large":          {with(func(d *core.DeadLetter) { d.Payloads[0].Meta = make([]byte, core.MaxMetaBytes+1) }), nil, core.ErrInvalidPayload},
 		"an error of theirs": {good("c"), broken, broken},
 	}
+
 	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
@@ -142,6 +151,7 @@ func TestAnImportEndsAtABadLetter(t *testing.T) {
 			if !errors.Is(err, tt.want) || r.Handled < 2 {
 				t.Errorf("Import: %+v, %v; want %v after two are handled", r, err, tt.want)
 			}
+
 			if tt.end == nil && !strings.Contains(err.Error(), "dead letter 3") {
 				t.Errorf("%q does not say which dead letter", err)
 			}
@@ -157,14 +167,17 @@ func TestAnImportUnitesAndCuts(t *testing.T) {
 	payload := func(data string, score float64) []core.Payload {
 		return []core.Payload{{Data: []byte(data), Score: score}}
 	}
+
 	letters := []core.DeadLetter{
 		{ID: "a", ChangedAt: 1, Error: "first", Group: "g", Payloads: payload("p", 2)},
 		{ID: "a", ChangedAt: 3, Error: long, Group: long, Payloads: slices.Concat(payload("q", 5), payload("p", 1), payload("q", 4))},
 		{ID: "a", ChangedAt: 2, Error: "late", Group: "h", Payloads: payload("r", 3)},
 	}
+
 	if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil || r.Handled != 3 {
 		t.Fatalf("Import: %+v, %v", r, err)
 	}
+
 	want := []core.DeadLetter{{
 		ID: "a", ChangedAt: 3, Error: core.ErrorText(long), Group: core.GroupName(long),
 		Payloads: slices.Concat(payload("p", 1), payload("r", 3), payload("q", 4)),
@@ -197,6 +210,7 @@ func TestExportTakesTheOptionsOfAList(t *testing.T) {
 	if _, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, tt := range map[string]struct {
 		o    inspect.ListOptions
 		want []core.DeadLetter
@@ -234,6 +248,7 @@ func TestLinesThatAreNoDeadLetter(t *testing.T) {
 			t.Errorf("%s: %d were read, the last with %v; want that line 3 is invalid", name, read, last)
 		}
 	}
+
 	if got := gather(t, inspect.ReadDeadLetters(strings.NewReader(good))); len(got) != 1 {
 		t.Errorf("%d were read of a file that does not end its line, want one", len(got))
 	}
@@ -254,6 +269,7 @@ func FuzzReadDeadLetters(f *testing.F) {
 			}
 			letters = append(letters, d)
 		}
+
 		var out bytes.Buffer
 		if _, err := inspect.WriteDeadLetters(&out, sequence(letters, nil)); err != nil {
 			t.Fatal(err)

@@ -207,6 +207,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		}, inspect.BehindOthers, "in front: 3", 0},
 		{"nothing in front", func(s *fixture) { s.serve("blue", false); s.claim(); s.pushAll("x") }, inspect.IsNext, "the job is next", 0},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newFixture(t)
@@ -218,6 +219,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			if v.Reason != tt.want || !strings.Contains(v.Text, tt.says) {
 				t.Errorf("Why says %v, %q; want %v, %q", v.Reason, v.Text, tt.want, tt.says)
 			}
+
 			var until time.Duration
 			if !v.Until.IsZero() {
 				until = v.Until.Sub(epoch)
@@ -225,6 +227,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			if until != tt.until {
 				t.Errorf("until %v, want %v", until, tt.until)
 			}
+
 			found, err := s.FindSome(t.Context(), "orders", "x", 0)
 			if diff := cmp.Diff(found, v.Found, cmp.AllowUnexported(inspect.Cursor{})); err != nil || diff != "" {
 				t.Errorf("what it found (%v, -Find +Why):\n%s", err, diff)
@@ -242,6 +245,7 @@ func TestWhySaysNothingOfAnOwnerWhoseLeaseHasEnded(t *testing.T) {
 	s.serveAs(ports.Node{Owner: "owner", Name: "red", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
 		Queue: "orders", MaxLanes: 7, Busy: 1, Parallel: 3, BatchSize: 2, LaneBusy: []int{core.ShardOf("x", fixtureShards)},
 	}}}})
+
 	v, err := s.Why(t.Context(), "orders", "x")
 	if err != nil || v.Owner != "" || v.OwnerFacts != (inspect.OwnerFacts{}) {
 		t.Errorf("owner %q, %+v, %v; want no owner and no facts", v.Owner, v.OwnerFacts, err)
@@ -373,6 +377,7 @@ func TestWhyAfterAnotherLayout(t *testing.T) {
 	if _, err := s.Why(t.Context(), "orders", "x"); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("Why of a forgotten queue: %v", err)
 	}
+
 	s.declare("orders", 64)
 	s.serve("blue", false)
 	v, err := s.Why(t.Context(), "orders", "x")
@@ -400,6 +405,7 @@ func TestWhyWithoutTheListOfServers(t *testing.T) {
 		if err != nil || !v.ServersUnknown || v.Reason != inspect.NotDueYet {
 			t.Errorf("%+v, %v; want that it is not due", v, err)
 		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := i.Why(ctx, "orders", "a"); !errors.Is(err, context.DeadlineExceeded) {

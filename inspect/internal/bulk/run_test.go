@@ -32,6 +32,7 @@ func TestARunEndsAtItsLimitsAndContinuesFromItsCheckpoint(t *testing.T) {
 		"a shard that can't be reached":   {unreached: 1, steps: []int{3, 4}, from: 1},
 		"a limit behind an unreached one": {o: Options{Limit: 5}, unreached: 1, steps: []int{3, 2}, limited: true, from: 1},
 	}
+
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			stats := ports.QueueStats{Queue: ports.Queue{Name: "orders", Shards: 3}, Now: 1000}
@@ -44,6 +45,7 @@ func TestARunEndsAtItsLimitsAndContinuesFromItsCheckpoint(t *testing.T) {
 				stats.Shards = append(stats.Shards, ports.ShardStats{Shard: shard, Counts: ports.Counts{Dead: dead}})
 				stats.Dead += dead
 			}
+
 			tt.o.Before, tt.o.Keeps = core.MaxInstant, true
 			r := New(Standing{Action: "purge all", Queue: "orders"}, tt.o, new(Tally))
 			var steps []int
@@ -52,12 +54,14 @@ func TestARunEndsAtItsLimitsAndContinuesFromItsCheckpoint(t *testing.T) {
 				steps, sum = append(steps, limit), sum+limit
 				return ports.StepReply{Handled: limit, More: true}, nil
 			})
+
 			if err != nil || r.Limited != tt.limited || len(r.Missed) != len(stats.Unreached) {
 				t.Errorf("error %v, limited %v, missed %v", err, r.Limited, r.Missed)
 			}
 			if !slices.Equal(steps, tt.steps) || r.Handled != sum || r.Met != sum {
 				t.Errorf("steps of %v, want %v; handled %d, met %d", steps, tt.steps, r.Handled, r.Met)
 			}
+
 			next := New(Standing{Action: "purge all", Queue: "orders"}, Options{Before: core.MaxInstant, Keeps: true}, new(Tally))
 			if err := next.Continue(r.Last); err != nil || next.At.Shard != tt.from || next.Handled > sum || next.At.Before != 1001 {
 				t.Errorf("continued from shard %d, want %d: handled %d, before %d, %v", next.At.Shard, tt.from, next.Handled, next.At.Before, err)
@@ -91,10 +95,12 @@ func TestAContinuedRunSkipsFinishedShards(t *testing.T) {
 	if err := Repeat(t.Context(), first, orders(3, 2, 4), all); err != nil {
 		t.Fatal(err)
 	}
+
 	next := newRun(Options{})
 	if err := next.Continue(first.Last); err != nil {
 		t.Fatal(err)
 	}
+
 	var shards []int
 	err := Repeat(t.Context(), next, orders(3, 1, 4), func(shard core.Shard, limit int) (ports.StepReply, error) { // 3 others are dead since
 		shards = append(shards, shard.Index)
