@@ -141,7 +141,6 @@ func TestAnyCheckpointOfAnActionOnJobsLeadsToItsEnd(t *testing.T) {
 						s.advance(time.Second)
 
 						// The action does not touch jobs that come now.
-						// The action does not touch jobs that come now.
 						if s.push("f-new", time.Hour, "p"); name != "RunAllNow" {
 							s.failed("g")
 						}
