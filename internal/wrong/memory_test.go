@@ -33,9 +33,21 @@ func TestSinceAndTrendAreRemembered(t *testing.T) {
 		want    string
 	}{
 		{0, 2 * time.Minute, "no answer 0s: the store does not answer: refused; late -2m0s: 2 min behind, 5 waiting; "},
-		{20 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: 4 min behind, 5 waiting; "},
-		{70 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: 4 min behind and growing, 5 waiting; "},
-		{90 * time.Second, 80 * time.Second, "no answer 0s: the store does not answer: refused; late -1m20s: 1 min 20 s behind, catching up, 5 waiting; "},
+		{
+			20 * time.Second,
+			4 * time.Minute,
+			"no answer 0s: the store does not answer: refused; late -4m0s: 4 min behind, 5 waiting; ",
+		},
+		{
+			70 * time.Second,
+			4 * time.Minute,
+			"no answer 0s: the store does not answer: refused; late -4m0s: 4 min behind and growing, 5 waiting; ",
+		},
+		{
+			90 * time.Second,
+			80 * time.Second,
+			"no answer 0s: the store does not answer: refused; late -1m20s: 1 min 20 s behind, catching up, 5 waiting; ",
+		},
 	} {
 		if got, memory = look(step.at, step.lag, memory); got != step.want {
 			t.Errorf("at %v: %s\nwant %s", step.at, got, step.want)
@@ -52,10 +64,17 @@ func TestSinceAndTrendAreRemembered(t *testing.T) {
 // Failures that fill all that is known of the past may have begun before it.
 func TestFailuresThatFillThePastMayBeOlder(t *testing.T) {
 	for minutes, seen := range map[int]bool{61: true, 30: false} {
-		v := &View{Now: now, Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}, Stats: []inspect.QueueStats{queue("orders", 2, 0, 0)}}
+		v := &View{
+			Now:   now,
+			Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")},
+			Stats: []inspect.QueueStats{queue("orders", 2, 0, 0)},
+		}
 		v.Recent = map[string][]inspect.MinuteStats{"orders": nil}
 		for at := minutes - 1; at >= 0; at-- {
-			v.Recent["orders"] = append(v.Recent["orders"], inspect.MinuteStats{At: now.Truncate(time.Minute).Add(-time.Duration(at) * time.Minute), Failed: 9})
+			v.Recent["orders"] = append(v.Recent["orders"], inspect.MinuteStats{
+				At:     now.Truncate(time.Minute).Add(-time.Duration(at) * time.Minute),
+				Failed: 9,
+			})
 		}
 		lines, _ := Now(v, Memory{})
 		if len(lines) != 1 || lines[0].Kind != Failing || lines[0].Seen != seen {
@@ -80,12 +99,14 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 
 	lags := memory.lags["orders"]
-	if want, oldest := 60, now.Add(time.Hour-time.Second-10*time.Minute); len(lags) != want || lags[0].at.Before(oldest) {
+	if want, oldest := 60, now.Add(time.Hour-time.Second-10*time.Minute); len(lags) != want ||
+		lags[0].at.Before(oldest) {
 		t.Errorf("%d lags are remembered, the oldest of %v; want %d since %v", len(lags), lags[0].at, want, oldest)
 	}
 
 	if got := look(-time.Hour); got != -time.Hour || len(memory.lags["orders"]) != 1 {
-		t.Errorf("after a step back it is so since %v, with %d lags of a time to come; want %v, and this look's alone", got, len(memory.lags["orders"])-1, -time.Hour)
+		t.Errorf("after a step back it is so since %v, with %d lags of a time to come; want %v, and this look's alone",
+			got, len(memory.lags["orders"])-1, -time.Hour)
 	}
 }
 
@@ -98,7 +119,11 @@ func TestAQueueMovesAgainAfterAPause(t *testing.T) {
 		paused bool
 		want   Kind
 	}{
-		{0, true, Paused}, {time.Minute, true, Paused}, {time.Minute + time.Second, false, Late}, {6*time.Minute - 1, false, Late}, {6 * time.Minute, false, NotMoving},
+		{0, true, Paused},
+		{time.Minute, true, Paused},
+		{time.Minute + time.Second, false, Late},
+		{6*time.Minute - 1, false, Late},
+		{6 * time.Minute, false, NotMoving},
 	} {
 		v := &View{Now: now.Add(step.at), Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
 		v.Stats = []inspect.QueueStats{queue("orders", 2, time.Hour, 5)}

@@ -33,14 +33,37 @@ func TestPausesOf(t *testing.T) {
 		want    map[string]string
 		read    int
 	}{
-		"one": {[]string{"orders"}, []inspect.Action{by("pause", "orders", "ann")}, map[string]string{"orders": "ann"}, 1},
+		"one": {
+			[]string{"orders"},
+			[]inspect.Action{by("pause", "orders", "ann")},
+			map[string]string{"orders": "ann"},
+			1,
+		},
 		"repeated, after another's": {[]string{"orders"}, []inspect.Action{
-			by("pause", "orders", "cat"), by("revive", "orders", "bob"), by("pause", "orders", "bob"), by("resume", "orders", "ann"), by("pause", "orders", "ann"),
+			by("pause", "orders", "cat"),
+			by("revive", "orders", "bob"),
+			by("pause", "orders", "bob"),
+			by("resume", "orders", "ann"),
+			by("pause", "orders", "ann"),
 		}, map[string]string{"orders": "bob"}, 4},
-		"of a queue that was forgotten": {[]string{"orders"}, []inspect.Action{by("forget", "orders", "ann"), by("pause", "orders", "ann")}, map[string]string{}, 1},
-		"one that failed":               {[]string{"orders"}, []inspect.Action{failed, by("pause", "orders", "ann")}, map[string]string{"orders": "ann"}, 2},
+		"of a queue that was forgotten": {
+			[]string{"orders"},
+			[]inspect.Action{by("forget", "orders", "ann"), by("pause", "orders", "ann")},
+			map[string]string{},
+			1,
+		},
+		"one that failed": {
+			[]string{"orders"},
+			[]inspect.Action{failed, by("pause", "orders", "ann")},
+			map[string]string{"orders": "ann"},
+			2,
+		},
 		"two queues": {[]string{"orders", "mail"}, []inspect.Action{
-			by("pause", "mail", "ann"), by("resume", "orders", "eve"), by("pause", "active", "eve"), by("resume", "mail", "eve"), by("pause", "orders", "eve"),
+			by("pause", "mail", "ann"),
+			by("resume", "orders", "eve"),
+			by("pause", "active", "eve"),
+			by("resume", "mail", "eve"),
+			by("pause", "orders", "eve"),
 		}, map[string]string{"mail": "ann"}, 4},
 		"none that is paused": {nil, []inspect.Action{by("pause", "orders", "ann")}, map[string]string{}, 0},
 	} {
@@ -64,7 +87,9 @@ func TestPausesOf(t *testing.T) {
 	}
 
 	boom := errors.New("boom")
-	if _, err := PausesOf(stats("orders"), func(yield func(inspect.Action, error) bool) { yield(inspect.Action{}, boom) }); !errors.Is(err, boom) {
+	if _, err := PausesOf(stats("orders"), func(yield func(inspect.Action, error) bool) {
+		yield(inspect.Action{}, boom)
+	}); !errors.Is(err, boom) {
 		t.Errorf("an audit that can't be read: %v", err)
 	}
 }
