@@ -57,7 +57,8 @@ func TestTheRightsComeFirst(t *testing.T) {
 		}
 	}
 
-	if len(asked) != 2 || asked[0].Verb != "revive" || asked[0].Queue != "orders" || len(asked[0].IDs) != 1 || !asked[1].Bulk {
+	if len(asked) != 2 || asked[0].Verb != "revive" || asked[0].Queue != "orders" || len(asked[0].IDs) != 1 ||
+		!asked[1].Bulk {
 		t.Errorf("asked for %+v", asked)
 	}
 }
@@ -123,7 +124,8 @@ func TestAPreviewKeepsTheSharedStatistics(t *testing.T) {
 	}
 
 	for _, dry := range []bool{true, false} {
-		if _, err := Purge.Do(t.Context(), who, "orders", &MorgueBody{BulkBody: BulkBody{Match: &Match{}, DryRun: dry}}); err != nil {
+		if _, err := Purge.Do(t.Context(), who, "orders",
+			&MorgueBody{BulkBody: BulkBody{Match: &Match{}, DryRun: dry}}); err != nil {
 			t.Fatal(err)
 		}
 		if kept := len(s.snapshots.byQueue) > 0; kept != dry {
@@ -158,14 +160,19 @@ func TestAPageByTagEndsAlsoIfItFindsNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 
-				filter := tagFilter[string]{tag: "rare", most: 50, of: func(*string) ([]string, shown) { return nil, shown{cursor, size} }}
-				reply, err := page(&call{Service: s, ctx: t.Context()}, 10, filter, elements, func(*string) string { return "row" })
+				filter := tagFilter[string]{tag: "rare", most: 50, of: func(*string) ([]string, shown) {
+					return nil, shown{cursor, size}
+				}}
+				reply, err := page(&call{Service: s, ctx: t.Context()}, 10, filter, elements, func(*string) string {
+					return "row"
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
 
 				if read != 4 || reply.Next != cursor.String() || len(reply.Items) > 0 {
-					t.Errorf("%d elements were read; next %q, items %q; want 4 elements, then a next page", read, reply.Next, reply.Items)
+					t.Errorf("%d elements were read; next %q, items %q; want 4 elements, then a next page",
+						read, reply.Next, reply.Items)
 				}
 			})
 		})

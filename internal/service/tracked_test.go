@@ -33,7 +33,12 @@ func TestTrackedIDsBesideAPartThatHangs(t *testing.T) {
 				for n := range ids {
 					id := fmt.Sprintf("id-%d", n)
 					entries := []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("x")}}}
-					if _, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries}); err != nil {
+					if _, err := store.Push(t.Context(), ports.PushRequest{
+						Queue:      "orders",
+						Shards:     1,
+						Generation: 1,
+						Entries:    entries,
+					}); err != nil {
 						t.Fatal(err)
 					}
 					if _, err := store.Track(t.Context(), ports.TrackRequest{Queue: "orders", ID: id}); err != nil {
@@ -41,7 +46,11 @@ func TestTrackedIDsBesideAPartThatHangs(t *testing.T) {
 					}
 				}
 
-				partly := storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				partly := storekit.Intercept(store, func(
+					ctx context.Context,
+					call storekit.Call,
+					next func(context.Context) error,
+				) error {
 					if hangs(call) {
 						<-ctx.Done()
 						return ctx.Err()
