@@ -32,34 +32,46 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"set merge rule newest": func() error {
 			return i.SetMerge(ctx, "orders", core.MergeRule{Stays: core.Highest})
 		},
-		"forget":          func() error { return i.Forget(ctx, "orders") },
-		"recount":         func() error { _, err := i.Recount(ctx, "orders", nil); return err },
-		"drain":           func() error { return i.Drain(ctx, "no-node", true) },
-		"end drain":       func() error { return i.Drain(ctx, "no-node", false) },
-		"track":           func() error { _, err := i.Track(ctx, "orders", "a"); return err },
-		"untrack":         func() error { _, err := i.Untrack(ctx, "orders", "a"); return err },
-		"run now":         func() error { return bulk(i.RunNow(ctx, "orders", inspect.JobIDs(one...))) },
-		"run all now":     func() error { return bulk(i.RunNow(ctx, "orders", inspect.AllJobs(nil, inspect.BulkOptions{}))) },
-		"release":         func() error { return bulk(i.Release(ctx, "orders", inspect.JobIDs(one...))) },
-		"release all":     func() error { return bulk(i.Release(ctx, "orders", inspect.AllJobs(nil, inspect.BulkOptions{}))) },
-		"bury first":      func() error { return bulk(i.Bury(ctx, "orders", inspect.FirstPayloads(first...))) },
-		"delete first":    func() error { return bulk(i.Delete(ctx, "orders", inspect.FirstPayloads(first...))) },
-		"bury":            func() error { return bulk(i.Bury(ctx, "orders", inspect.JobIDs(one...))) },
-		"bury failed":     func() error { return bulk(i.Bury(ctx, "orders", inspect.FailedJobs(nil, inspect.BulkOptions{}))) },
-		"delete":          func() error { return bulk(i.Delete(ctx, "orders", inspect.JobIDs(one...))) },
-		"delete failed":   func() error { return bulk(i.Delete(ctx, "orders", inspect.FailedJobs(nil, inspect.BulkOptions{}))) },
+		"forget":    func() error { return i.Forget(ctx, "orders") },
+		"recount":   func() error { _, err := i.Recount(ctx, "orders", nil); return err },
+		"drain":     func() error { return i.Drain(ctx, "no-node", true) },
+		"end drain": func() error { return i.Drain(ctx, "no-node", false) },
+		"track":     func() error { _, err := i.Track(ctx, "orders", "a"); return err },
+		"untrack":   func() error { _, err := i.Untrack(ctx, "orders", "a"); return err },
+		"run now":   func() error { return bulk(i.RunNow(ctx, "orders", inspect.JobIDs(one...))) },
+		"run all now": func() error {
+			return bulk(i.RunNow(ctx, "orders", inspect.AllJobs(nil, inspect.BulkOptions{})))
+		},
+		"release": func() error { return bulk(i.Release(ctx, "orders", inspect.JobIDs(one...))) },
+		"release all": func() error {
+			return bulk(i.Release(ctx, "orders", inspect.AllJobs(nil, inspect.BulkOptions{})))
+		},
+		"bury first":   func() error { return bulk(i.Bury(ctx, "orders", inspect.FirstPayloads(first...))) },
+		"delete first": func() error { return bulk(i.Delete(ctx, "orders", inspect.FirstPayloads(first...))) },
+		"bury":         func() error { return bulk(i.Bury(ctx, "orders", inspect.JobIDs(one...))) },
+		"bury failed": func() error {
+			return bulk(i.Bury(ctx, "orders", inspect.FailedJobs(nil, inspect.BulkOptions{})))
+		},
+		"delete": func() error { return bulk(i.Delete(ctx, "orders", inspect.JobIDs(one...))) },
+		"delete failed": func() error {
+			return bulk(i.Delete(ctx, "orders", inspect.FailedJobs(nil, inspect.BulkOptions{})))
+		},
 		"cancel and drop": func() error { return bulk(i.Cancel(ctx, "orders", one, inspect.CancelModeDrop)) },
 		"revive":          func() error { return bulk(i.Revive(ctx, "orders", inspect.DeadIDs(one...))) },
 		"revive payloads": func() error { return bulk(i.Revive(ctx, "orders", inspect.DeadPayloads(named...))) },
 		"revive all":      func() error { return bulk(i.Revive(ctx, "orders", inspect.AllDead(match, all))) },
 		"purge":           func() error { return bulk(i.Purge(ctx, "orders", inspect.DeadIDs(one...))) },
 		"purge payloads":  func() error { return bulk(i.Purge(ctx, "orders", inspect.DeadPayloads(named...))) },
-		"purge all":       func() error { return bulk(i.Purge(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{}))) },
-		"discard":         func() error { _, err := i.Discard(ctx, core.Shard{Queue: "orders"}, "key"); return err },
-		"import":          func() error { return bulk(i.Import(ctx, "orders", sequence(nil, nil), nil)) },
-		"edit":            func() error { return bulk(i.Edit(ctx, "orders", inspect.DeadIDs(one...), upper)) },
-		"edit payloads":   func() error { return bulk(i.Edit(ctx, "orders", inspect.DeadPayloads(named...), upper)) },
-		"edit all":        func() error { return bulk(i.Edit(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{}), upper)) },
+		"purge all": func() error {
+			return bulk(i.Purge(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{})))
+		},
+		"discard":       func() error { _, err := i.Discard(ctx, core.Shard{Queue: "orders"}, "key"); return err },
+		"import":        func() error { return bulk(i.Import(ctx, "orders", sequence(nil, nil), nil)) },
+		"edit":          func() error { return bulk(i.Edit(ctx, "orders", inspect.DeadIDs(one...), upper)) },
+		"edit payloads": func() error { return bulk(i.Edit(ctx, "orders", inspect.DeadPayloads(named...), upper)) },
+		"edit all": func() error {
+			return bulk(i.Edit(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{}), upper))
+		},
 	}
 }
 
@@ -76,7 +88,8 @@ func TestEachActionIsInTheLogAndTheAudit(t *testing.T) {
 
 			for a, listed := range i.Actions(t.Context(), inspect.ActionsOptions{}) {
 				want := inspect.Actor{Name: "ann", From: "10.0.0.9", Reason: "why not"}
-				if listed != nil || a.Verb != verb || a.Actor != want || !a.Ended || (a.Error != "") != (err != nil) || len(a.IDs) != a.Named {
+				if listed != nil || a.Verb != verb || a.Actor != want || !a.Ended || (a.Error != "") != (err != nil) ||
+					len(a.IDs) != a.Named {
 					t.Errorf("the audit has %+v, %v, after error %v", a, listed, err)
 				}
 			}
@@ -90,7 +103,11 @@ func TestEachActionIsInTheLogAndTheAudit(t *testing.T) {
 				t.Fatalf("the log has %q, want one record", text)
 			}
 
-			says := []string{`level=INFO msg="operator acted" lib=skein actor=ann from=10.0.0.9 reason="why not" action=`, "handled=0", "took="}
+			says := []string{
+				`level=INFO msg="operator acted" lib=skein actor=ann from=10.0.0.9 reason="why not" action=`,
+				"handled=0",
+				"took=",
+			}
 			if strings.Contains(verb, " ") {
 				verb = `"` + verb + `"`
 			}
@@ -128,7 +145,8 @@ func TestTheLogSaysHowManyWereHandledAndNothingOfADryRun(t *testing.T) {
 	if _, err := i.Revive(t.Context(), "orders", inspect.DeadIDs("a", "b")); err != nil {
 		t.Fatal(err)
 	}
-	if text := log.String(); !strings.Contains(text, `actor="" from="" reason="" action=revive queue=orders named=2 ids="[a b]" prefix="" group="" filter="" handled=2`) {
+	if text := log.String(); !strings.Contains(text,
+		`actor="" from="" reason="" action=revive queue=orders named=2 ids="[a b]" prefix="" group="" filter="" handled=2`) {
 		t.Errorf("the log has %q", text)
 	}
 }
@@ -163,7 +181,8 @@ func TestAnActionIsInTheAuditBeforeItHasEnded(t *testing.T) {
 		return true
 	}
 
-	if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(match, inspect.BulkOptions{Filter: "f"})); err != nil || during != 1 {
+	if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(match, inspect.BulkOptions{Filter: "f"})); err != nil ||
+		during != 1 {
 		t.Errorf("PurgeAll gave %v, and the audit had %d actions while it went on; want 1", err, during)
 	}
 
@@ -191,7 +210,8 @@ func TestTheAuditCutsWhatIsTooLong(t *testing.T) {
 	n := 0
 	for a, err := range s.Actions(t.Context(), inspect.ActionsOptions{}) {
 		n++
-		if err != nil || a.Named != 30 || len(a.IDs) != ports.MaxActionIDs || a.Actor.Reason != strings.Repeat("é", 256) {
+		if err != nil || a.Named != 30 || len(a.IDs) != ports.MaxActionIDs ||
+			a.Actor.Reason != strings.Repeat("é", 256) {
 			t.Errorf("the audit has %+v, %v", a, err)
 		}
 	}
@@ -239,7 +259,11 @@ func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
 		var log bytes.Buffer
 		hangs := true
 
-		store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		store := storekit.Intercept(s.store, func(
+			ctx context.Context,
+			call storekit.Call,
+			next func(context.Context) error,
+		) error {
 			if call.Method == "Audit" && hangs {
 				<-ctx.Done()
 				return ctx.Err()
@@ -251,7 +275,8 @@ func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
 		if err := i.Pause(t.Context(), "orders"); err != nil {
 			t.Fatal(err)
 		}
-		if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "the store's audit lacks an action") {
+		if text := log.String(); !strings.Contains(text, "level=WARN") ||
+			!strings.Contains(text, "the store's audit lacks an action") {
 			t.Errorf("the log has %q", text)
 		}
 		if queues, err := i.Queues(t.Context()); err != nil || !queues[0].Paused {
@@ -307,7 +332,11 @@ func TestAnActionWithADeadlineIsDoneWithoutItsAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)
 
-		store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		store := storekit.Intercept(s.store, func(
+			ctx context.Context,
+			call storekit.Call,
+			next func(context.Context) error,
+		) error {
 			if call.Method == "Audit" {
 				<-ctx.Done()
 				return ctx.Err()
@@ -339,7 +368,11 @@ func TestActionsBesideOneThatCannotBeRead(t *testing.T) {
 		}
 	}
 
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		err := next(ctx)
 		if page, ok := call.Reply.(*[]ports.Action); ok && len(*page) == ports.MaxActions {
 			*page = append((*page)[:5:5], (*page)[6:]...)
@@ -400,6 +433,7 @@ func TestTheLongestActionGoesOn(t *testing.T) {
 	}
 
 	if handled != 3 || len(audited(t, s.Inspector, "")) != 1 {
-		t.Errorf("%d were handled, in %d actions of the audit; want 3 in one", handled, len(audited(t, s.Inspector, "")))
+		t.Errorf("%d were handled, in %d actions of the audit; want 3 in one",
+			handled, len(audited(t, s.Inspector, "")))
 	}
 }

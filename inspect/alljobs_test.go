@@ -22,7 +22,12 @@ func on(
 	act func(context.Context, string, inspect.JobSelection) (inspect.Result, error),
 	kind func(func(inspect.QueuedJob) bool, inspect.BulkOptions) inspect.JobSelection,
 ) onJobs {
-	return func(ctx context.Context, queue string, match func(inspect.QueuedJob) bool, o inspect.BulkOptions) (inspect.Result, error) {
+	return func(
+		ctx context.Context,
+		queue string,
+		match func(inspect.QueuedJob) bool,
+		o inspect.BulkOptions,
+	) (inspect.Result, error) {
 		return act(ctx, queue, kind(match, o))
 	}
 }
@@ -62,13 +67,15 @@ func TestActionsOnAllJobsTakeThoseThatMatch(t *testing.T) {
 					return j.ID == "a-2" || j.ID == "b-4"
 				}
 
-				result, err := actsOnFailed(s.Inspector)[name](t.Context(), "orders", match, inspect.BulkOptions{Prefix: prefix})
+				result, err := actsOnFailed(s.Inspector)[name](t.Context(), "orders", match,
+					inspect.BulkOptions{Prefix: prefix})
 				seen := map[string]int{"a-1": 1, "a-2": 100, "a-3": 1}
 				if prefix == "" {
 					seen["b-2"], seen["b-4"] = 1, 1
 				}
 
-				if diff := cmp.Diff(seen, matched); diff != "" || err != nil || result.Handled != len(seen)-len(want)+2*len(prefix)/2 {
+				if diff := cmp.Diff(seen, matched); diff != "" || err != nil ||
+					result.Handled != len(seen)-len(want)+2*len(prefix)/2 {
 					t.Errorf("%+v, %v; payloads seen (-want +got):\n%s", result, err, diff)
 				}
 				if diff := cmp.Diff(want, s.waiting()); diff != "" {
@@ -135,7 +142,8 @@ func TestAnyCheckpointOfAnActionOnJobsLeadsToItsEnd(t *testing.T) {
 						}}
 
 						result, err := actsOnFailed(s.Inspector)[name](ctx, "orders", match, o)
-						if !errors.Is(err, context.Canceled) || len(kept) != 5 || result.Checkpoint != kept[4] || result.Handled >= jobs {
+						if !errors.Is(err, context.Canceled) || len(kept) != 5 || result.Checkpoint != kept[4] ||
+							result.Handled >= jobs {
 							t.Fatalf("%+v, %v; want the last checkpoint", result, err)
 						}
 						s.advance(time.Second)
@@ -152,7 +160,8 @@ func TestAnyCheckpointOfAnActionOnJobsLeadsToItsEnd(t *testing.T) {
 							t.Fatalf("%+v, %v", last, err)
 						}
 
-						if c := s.counts(); name == "RunAllNow" && len(s.waiting()) > 0 || name != "RunAllNow" && c.Retrying != 1 || c.Fresh != 1 {
+						if c := s.counts(); name == "RunAllNow" && len(s.waiting()) > 0 || name != "RunAllNow" &&
+							c.Retrying != 1 || c.Fresh != 1 {
 							t.Errorf("%+v; want what came since, and no job that waits", c)
 						}
 					})
@@ -193,7 +202,8 @@ func TestAPrefixIsOfActionsOnDeadLettersToo(t *testing.T) {
 	s.advance(time.Second)
 
 	b := inspect.BulkOptions{Prefix: "b-"}
-	if result, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil, b), upper); err != nil || result.Handled != 43 {
+	if result, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil, b), upper); err != nil ||
+		result.Handled != 43 {
 		t.Errorf("EditAll: %+v, %v", result, err)
 	}
 
@@ -203,7 +213,8 @@ func TestAPrefixIsOfActionsOnDeadLettersToo(t *testing.T) {
 	}
 
 	odd := func(d inspect.DeadLetter) bool { return d.ID == "a-1" }
-	if result, err := s.Purge(t.Context(), "orders", inspect.AllDead(odd, inspect.BulkOptions{Prefix: "a"})); err != nil || result.Handled != 1 {
+	if result, err := s.Purge(t.Context(), "orders",
+		inspect.AllDead(odd, inspect.BulkOptions{Prefix: "a"})); err != nil || result.Handled != 1 {
 		t.Errorf("PurgeAll: %+v, %v", result, err)
 	}
 
@@ -220,7 +231,12 @@ func TestAnIDThatNoListHasByPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := core.Entry{ID: "a", Payload: core.Payload{Data: []byte("p")}, When: core.In(time.Hour)}
-	if _, err := s.store.Push(t.Context(), ports.PushRequest{Queue: "plain", Shards: 1, Generation: 1, Entries: []core.Entry{entry}}); err != nil {
+	if _, err := s.store.Push(t.Context(), ports.PushRequest{
+		Queue:      "plain",
+		Shards:     1,
+		Generation: 1,
+		Entries:    []core.Entry{entry},
+	}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -228,7 +244,8 @@ func TestAnIDThatNoListHasByPrefix(t *testing.T) {
 	s.failed("a", "a-2")
 	_, noText := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "\xff"}))
 	first, err := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "a", Limit: 1}))
-	_, other := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "b", Continue: first.Checkpoint}))
+	_, other := s.Bury(t.Context(), "orders",
+		inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "b", Continue: first.Checkpoint}))
 
 	for _, c := range []struct {
 		name      string
@@ -303,7 +320,8 @@ func TestActionsOnFreshJobs(t *testing.T) {
 				s.holds(tt.want...)
 			}
 
-			if c := s.counts(); tt.name == "BuryFresh" && (c.Retrying != 2 || c.Claimed != 1 || c.Fresh+c.Dead != 152) || tt.o.DryRun && c.Fresh != 151 {
+			if c := s.counts(); tt.name == "BuryFresh" &&
+				(c.Retrying != 2 || c.Claimed != 1 || c.Fresh+c.Dead != 152) || tt.o.DryRun && c.Fresh != 151 {
 				t.Errorf("%+v", c)
 			}
 		})
@@ -324,10 +342,12 @@ func TestActionsOnFreshJobsGoOn(t *testing.T) {
 	}
 
 	o.Limit, o.Continue = 0, r.Checkpoint
-	if _, err := s.Delete(t.Context(), "orders", inspect.FailedJobs(odd, o)); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+	if _, err := s.Delete(t.Context(), "orders",
+		inspect.FailedJobs(odd, o)); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("the action on failed jobs: %v", err)
 	}
-	if r, err := s.Delete(t.Context(), "orders", inspect.FreshJobs(odd, o)); err != nil || r.Handled != 50 || r.Earlier != 7 || s.counts().Fresh != 50 {
+	if r, err := s.Delete(t.Context(), "orders", inspect.FreshJobs(odd, o)); err != nil || r.Handled != 50 ||
+		r.Earlier != 7 || s.counts().Fresh != 50 {
 		t.Errorf("%+v, %v; want the other 43", r, err)
 	}
 }

@@ -25,8 +25,10 @@ func TestWhatAListCantBeIsAnInvalidOption(t *testing.T) {
 	s := newFixture(t)
 	s.dead("d")
 	for name, o := range map[string]inspect.ListOptions{
-		"negative shard": {Shards: []int{-1}}, "no such shard": {Shards: []int{fixtureShards}},
-		"prefix of control characters": {SortBy: inspect.ByID, Prefix: "\x00"}, "from id that is not UTF-8": {SortBy: inspect.ByID, FromID: "\xff"},
+		"negative shard":               {Shards: []int{-1}},
+		"no such shard":                {Shards: []int{fixtureShards}},
+		"prefix of control characters": {SortBy: inspect.ByID, Prefix: "\x00"},
+		"from id that is not UTF-8":    {SortBy: inspect.ByID, FromID: "\xff"},
 	} {
 		for _, err := range s.Morgue(t.Context(), "orders", o) {
 			if !errors.Is(err, inspect.ErrInvalidOptions) {
@@ -35,7 +37,9 @@ func TestWhatAListCantBeIsAnInvalidOption(t *testing.T) {
 		}
 	}
 
-	if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Prefix: "\n", DryRun: true})); !errors.Is(err, inspect.ErrInvalidOptions) {
+	if _, err := s.Purge(t.Context(), "orders",
+		inspect.AllDead(nil,
+			inspect.BulkOptions{Prefix: "\n", DryRun: true})); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("a bulk prefix: %v; want ErrInvalidOptions", err)
 	}
 }
@@ -81,14 +85,16 @@ func TestAContinuedActionIsDoneThoughAFinishedShardIsAway(t *testing.T) {
 	s.advance(time.Second)
 	var kept []inspect.Checkpoint
 	ctx, kill := context.WithCancel(t.Context())
-	_, _ = s.Revive(ctx, "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Checkpoint: func(c inspect.Checkpoint) {
-		if kept = append(kept, c); len(kept) == 2 {
-			kill()
-		}
-	}}))
+	_, _ = s.Revive(ctx, "orders",
+		inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Checkpoint: func(c inspect.Checkpoint) {
+			if kept = append(kept, c); len(kept) == 2 {
+				kill()
+			}
+		}}))
 
 	i := inspect.New(&awayStore{s.store}, inspect.Options{})
-	r, err := i.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Continue: kept[1]}))
+	r, err := i.Revive(t.Context(), "orders",
+		inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Continue: kept[1]}))
 	if c := s.counts(); c.Dead != 0 {
 		t.Fatalf("%+v", c)
 	}

@@ -304,10 +304,12 @@ func TestBulkActionsStopInTheMiddle(t *testing.T) {
 				t.Errorf("%v; want context.Canceled", err)
 			}
 
-			if result.Handled < manyEntries/2 || result.Handled > manyEntries/2+ports.MaxStep || result.Handled != last.Handled {
+			if result.Handled < manyEntries/2 || result.Handled > manyEntries/2+ports.MaxStep ||
+				result.Handled != last.Handled {
 				t.Errorf("%+v, the last report %+v; want about half", result, last)
 			}
-			if after := s.counts(); changed(before, after) != int64(result.Handled) && name != "RunAllNow" && name != "EditAll" {
+			if after := s.counts(); changed(before, after) != int64(result.Handled) && name != "RunAllNow" &&
+				name != "EditAll" {
 				t.Errorf("%d handled, but from %+v it came to %+v", result.Handled, before, after)
 			}
 		})

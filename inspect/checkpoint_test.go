@@ -41,11 +41,12 @@ func TestAnyCheckpointOfAnInterruptedActionLeadsToItsEnd(t *testing.T) {
 
 				ctx, kill := context.WithCancel(t.Context())
 				var kept []inspect.Checkpoint
-				result, err := reviving(s.Inspector)[name](ctx, inspect.BulkOptions{Checkpoint: func(c inspect.Checkpoint) {
-					if kept = append(kept, c); len(kept) == 3 {
-						kill()
-					}
-				}})
+				result, err := reviving(s.Inspector)[name](ctx,
+					inspect.BulkOptions{Checkpoint: func(c inspect.Checkpoint) {
+						if kept = append(kept, c); len(kept) == 3 {
+							kill()
+						}
+					}})
 				if !errors.Is(err, context.Canceled) || result.Checkpoint != kept[2] {
 					t.Fatalf("%+v, %v; want the last checkpoint", result, err)
 				}
@@ -58,7 +59,8 @@ func TestAnyCheckpointOfAnInterruptedActionLeadsToItsEnd(t *testing.T) {
 
 				// An action on the earlier letters does not touch them.
 				elsewhere := inspect.New(s.store, inspect.Options{})
-				if _, err := reviving(elsewhere)[name](t.Context(), inspect.BulkOptions{Continue: kept[at]}); err != nil {
+				if _, err := reviving(elsewhere)[name](t.Context(),
+					inspect.BulkOptions{Continue: kept[at]}); err != nil {
 					t.Fatal(err)
 				}
 
@@ -140,7 +142,8 @@ func TestADryRunCountsAndWritesNothing(t *testing.T) {
 	o := inspect.BulkOptions{DryRun: true}
 	for name, act := range bulk(s.Inspector, o) {
 		result, err := act(t.Context())
-		if samples := len(result.Samples) + len(result.Jobs); err != nil || result.Handled != 120 || samples != 10 || result.Checkpoint != "" {
+		if samples := len(result.Samples) + len(result.Jobs); err != nil || result.Handled != 120 || samples != 10 ||
+			result.Checkpoint != "" {
 			t.Errorf("%s: %d handled, %d samples, %v", name, result.Handled, samples, err)
 		}
 		for _, j := range result.Jobs {
@@ -157,7 +160,8 @@ func TestRateIsHeld(t *testing.T) {
 		s.dead(numbered("d", 100)...)
 		for _, dry := range []bool{true, false} { // the dry run leaves all to the other
 			start := time.Now()
-			result, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Rate: 10, DryRun: dry}))
+			result, err := s.Revive(t.Context(), "orders",
+				inspect.AllDead(nil, inspect.BulkOptions{Rate: 10, DryRun: dry}))
 			if took := time.Since(start); err != nil || result.Handled != 100 || took != 10*time.Second {
 				t.Errorf("dry %t: %d in %v, %v; want 100 in 10 s", dry, result.Handled, took, err)
 			}
@@ -168,7 +172,8 @@ func TestRateIsHeld(t *testing.T) {
 func TestAWrongContinuationIsRefused(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("d", 50)...)
-	first, err := s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"}))
+	first, err := s.Revive(t.Context(), "orders",
+		inspect.AllDead(anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"}))
 	if err != nil || first.Checkpoint == "" {
 		t.Fatalf("%+v, %v", first, err)
 	}
@@ -186,15 +191,25 @@ func TestAWrongContinuationIsRefused(t *testing.T) {
 	_, edit := s.Edit(t.Context(), "orders", inspect.AllDead(anyLetter, o), upper)
 
 	for name, c := range map[string]struct{ err, want error }{
-		"action":        {purge, inspect.ErrInvalidCheckpoint},
-		"edit":          {edit, inspect.ErrInvalidOptions},
-		"queue":         {revive("others", anyLetter, o), inspect.ErrInvalidCheckpoint},
-		"filter":        {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Filter = "x" })), inspect.ErrInvalidCheckpoint},
-		"no filter":     {revive("orders", nil, o), inspect.ErrInvalidCheckpoint},
-		"before":        {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Before = epoch.Add(-1) })), inspect.ErrInvalidCheckpoint},
-		"damaged":       {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Continue = inspect.Checkpoint(flipped) })), inspect.ErrInvalidCheckpoint},
-		"cut":           {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Continue = at[:len(at)-2] })), inspect.ErrInvalidCheckpoint},
-		"long":          {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Continue = inspect.Checkpoint(strings.Repeat("A", 1<<20)) })), inspect.ErrInvalidCheckpoint},
+		"action": {purge, inspect.ErrInvalidCheckpoint},
+		"edit":   {edit, inspect.ErrInvalidOptions},
+		"queue":  {revive("others", anyLetter, o), inspect.ErrInvalidCheckpoint},
+		"filter": {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) {
+			o.Filter = "x"
+		})), inspect.ErrInvalidCheckpoint},
+		"no filter": {revive("orders", nil, o), inspect.ErrInvalidCheckpoint},
+		"before": {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) {
+			o.Before = epoch.Add(-1)
+		})), inspect.ErrInvalidCheckpoint},
+		"damaged": {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) {
+			o.Continue = inspect.Checkpoint(flipped)
+		})), inspect.ErrInvalidCheckpoint},
+		"cut": {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) {
+			o.Continue = at[:len(at)-2]
+		})), inspect.ErrInvalidCheckpoint},
+		"long": {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) {
+			o.Continue = inspect.Checkpoint(strings.Repeat("A", 1<<20))
+		})), inspect.ErrInvalidCheckpoint},
 		"negative":      {revive("orders", nil, inspect.BulkOptions{Limit: -1}), inspect.ErrInvalidOptions},
 		"unnamed match": {revive("orders", anyLetter, inspect.BulkOptions{Continue: at}), inspect.ErrInvalidOptions},
 	} {
@@ -218,7 +233,8 @@ func TestACheckpointDoesNotGoBeyondWhatCouldNotBeReached(t *testing.T) {
 			result, err := reviving(away)[name](t.Context(), inspect.BulkOptions{})
 			isPartial(t, err)
 
-			if _, err := reviving(s.Inspector)[name](t.Context(), inspect.BulkOptions{Continue: result.Checkpoint}); err != nil || result.Checkpoint == "" {
+			if _, err := reviving(s.Inspector)[name](t.Context(),
+				inspect.BulkOptions{Continue: result.Checkpoint}); err != nil || result.Checkpoint == "" {
 				t.Fatalf("%+v, %v", result, err)
 			}
 
@@ -233,7 +249,8 @@ func TestACheckpointDoesNotGoBeyondWhatCouldNotBeReached(t *testing.T) {
 // killed process handled are those that the next call does not find.
 func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
 	for name := range bulk(nil, inspect.BulkOptions{}) {
-		if name == "RunAllNow" || name == "EditAll" { // the first counts more than it is about, the second can't continue
+		if name == "RunAllNow" ||
+			name == "EditAll" { // the first counts more than it is about, the second can't continue
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +280,8 @@ func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
 			s.failed(numbered("late", 30)...)
 
 			next, err := bulk(s.Inspector, inspect.BulkOptions{Filter: "all", Continue: first})[name](t.Context())
-			if err != nil || next.Handled != each-killed.Handled || next.Gone != killed.Handled || next.Earlier != 0 || next.Done != each {
+			if err != nil || next.Handled != each-killed.Handled || next.Gone != killed.Handled || next.Earlier != 0 ||
+				next.Done != each {
 				t.Errorf("%+v, %v; the killed call had handled %d of %d", next, err, killed.Handled, each)
 			}
 		})
@@ -292,8 +310,13 @@ func TestGoneIsOnlyWhatWasNotFound(t *testing.T) {
 		t.Errorf("%+v, %v; want 33 handled after 10, and 2 gone", next, err)
 	}
 
-	for name, o := range map[string]inspect.BulkOptions{"prefix": {Prefix: "x"}, "group": {Group: "x"}, "before": {Before: epoch.Add(-time.Second)}} {
-		if r, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, o)); err != nil || r.Total == 0 || r.Gone != -1 {
+	for name, o := range map[string]inspect.BulkOptions{
+		"prefix": {Prefix: "x"},
+		"group":  {Group: "x"},
+		"before": {Before: epoch.Add(-time.Second)},
+	} {
+		if r, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, o)); err != nil || r.Total == 0 ||
+			r.Gone != -1 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}

@@ -68,7 +68,12 @@ func inCluster(t *testing.T, waking bool, test func(c *cluster)) {
 
 func (c *cluster) server(name string) *skein.Server {
 	o := skein.ServerOptions{
-		Name: name, Version: "v7", Lanes: 20, PollInterval: clusterPoll, LeaseTTL: clusterTTL, Logger: slog.New(slog.DiscardHandler),
+		Name:         name,
+		Version:      "v7",
+		Lanes:        20,
+		PollInterval: clusterPoll,
+		LeaseTTL:     clusterTTL,
+		Logger:       slog.New(slog.DiscardHandler),
 	}
 
 	return skein.NewServer(c.store, o, c.queue.Handler(func(ctx context.Context, id string, payloads []string) error {

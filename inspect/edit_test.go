@@ -102,10 +102,13 @@ func TestAnEditWithoutAFunctionIsRefused(t *testing.T) {
 	o := inspect.BulkOptions{}
 
 	for name, call := range map[string]func() (inspect.Result, error){
-		"of a dead letter": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs("a"), nil) },
-		"of nothing":       func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(), nil) },
+		"of a dead letter": func() (inspect.Result, error) {
+			return s.Edit(t.Context(), "orders", inspect.DeadIDs("a"), nil)
+		},
+		"of nothing": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(), nil) },
 		"of payloads": func() (inspect.Result, error) {
-			return s.Edit(t.Context(), "orders", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: data("p")}), nil)
+			return s.Edit(t.Context(), "orders",
+				inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: data("p")}), nil)
 		},
 		"of all": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.AllDead(nil, o), nil) },
 	} {

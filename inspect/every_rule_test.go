@@ -29,7 +29,12 @@ type counted struct {
 func newCounted(t *testing.T) *counted {
 	store := memory.New(memory.Options{})
 	c := &counted{inspect.New(store, inspect.Options{}), t, store}
-	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "counted", Shards: 2, IndexIDs: true, Merge: everyRule}); err != nil {
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{
+		Queue:    "counted",
+		Shards:   2,
+		IndexIDs: true,
+		Merge:    everyRule,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -138,7 +143,8 @@ func TestCopiesOfEqualBytesAreNamedTogether(t *testing.T) {
 	r, err = c.Bury(t.Context(), "counted", inspect.FirstPayloads(first...))
 	c.handled("BuryFirst of another payload", r, err, 0)
 	c.has("counted", "a", []string{"y@2", "x@3", "z@4", "x@5"}, []string{"x@1"})
-	r, err = c.Delete(t.Context(), "counted", inspect.FirstPayloads(inspect.FirstPayload{ID: "a", Data: []byte("y")}, inspect.FirstPayload{ID: "nobody"}))
+	r, err = c.Delete(t.Context(), "counted",
+		inspect.FirstPayloads(inspect.FirstPayload{ID: "a", Data: []byte("y")}, inspect.FirstPayload{ID: "nobody"}))
 	c.handled("DeleteFirst", r, err, 1)
 	r, err = c.Bury(t.Context(), "counted", inspect.JobIDs("a"))
 	c.handled("Bury", r, err, 1)
@@ -234,9 +240,11 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 				t.Errorf("%d superseded, %v; want %d", stats[0].Superseded, err, dropped)
 			}
 
-			r, err = c.Move(t.Context(), "moved", inspect.Target{Queue: "back"}, inspect.AllJobs(nil, inspect.BulkOptions{}))
+			r, err = c.Move(t.Context(), "moved", inspect.Target{Queue: "back"},
+				inspect.AllJobs(nil, inspect.BulkOptions{}))
 			c.handled("MoveAll", r, err, 1)
-			r, err = c.MoveMorgue(t.Context(), "moved", inspect.Target{Queue: "back"}, inspect.AllDead(nil, inspect.BulkOptions{}))
+			r, err = c.MoveMorgue(t.Context(), "moved", inspect.Target{Queue: "back"},
+				inspect.AllDead(nil, inspect.BulkOptions{}))
 			c.handled("MoveMorgue", r, err, 2)
 
 			for _, id := range []string{"a", "dead", "imported"} {
@@ -273,7 +281,10 @@ func TestEntriesThatJustFitIntoAStepMoveIntoAnEveryQueue(t *testing.T) {
 		for n := range payloads {
 			data := make([]byte, size)
 			data[0] = byte(n)
-			r.Entries = append(r.Entries, core.Entry{ID: fmt.Sprint(id), Payload: core.Payload{Data: data, Score: float64(n)}})
+			r.Entries = append(r.Entries, core.Entry{
+				ID:      fmt.Sprint(id),
+				Payload: core.Payload{Data: data, Score: float64(n)},
+			})
 		}
 		if _, err := c.store.Push(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -290,7 +301,12 @@ func TestEntriesThatJustFitIntoAStepMoveIntoAnEveryQueue(t *testing.T) {
 	r, err = c.MoveMorgue(t.Context(), "plain", to, inspect.AllDead(nil, inspect.BulkOptions{}))
 	c.handled("MoveMorgue", r, err, 1)
 
-	for id, place := range []inspect.Place{inspect.PlaceQueued, inspect.PlaceQueued, inspect.PlaceDead, inspect.PlaceDead} {
+	for id, place := range []inspect.Place{
+		inspect.PlaceQueued,
+		inspect.PlaceQueued,
+		inspect.PlaceDead,
+		inspect.PlaceDead,
+	} {
 		n := 0
 		for p := range must(t, c.Payloads(t.Context(), "last", fmt.Sprint(id), inspect.PayloadOptions{Place: place})) {
 			if len(p.Data) != size || p.Data[0] != byte(n) || p.Score != float64(n) {
@@ -324,12 +340,16 @@ func TestAllCopiesAreHandledInSteps(t *testing.T) {
 		}
 	}
 
-	if r, err := c.Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("x")}})); err != nil || r.Handled != 1 {
+	if r, err := c.Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{
+		ID:       "a",
+		Payloads: [][]byte{[]byte("x")},
+	})); err != nil || r.Handled != 1 {
 		t.Errorf("RevivePayloads: %+v, %v; want one dead letter handled", r, err)
 	}
 
 	found, err := c.Find(t.Context(), "counted", "a")
-	if err != nil || found.Queued == nil || found.Queued.PayloadCount != copies || found.DeadLetter == nil || found.DeadLetter.PayloadCount != 1 {
+	if err != nil || found.Queued == nil || found.Queued.PayloadCount != copies || found.DeadLetter == nil ||
+		found.DeadLetter.PayloadCount != 1 {
 		t.Errorf("%+v, %v; want %d payloads queued and one dead", found, err, copies)
 	}
 }
@@ -370,7 +390,11 @@ func TestARevivalOfCopiesEndsThoughTheyAreBuriedAgain(t *testing.T) {
 	}
 
 	store := &reburying{Store: c.store}
-	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("x")}}))
+	r, err := inspect.New(store,
+		inspect.Options{}).Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{
+		ID:       "a",
+		Payloads: [][]byte{[]byte("x")},
+	}))
 	if err != nil || r.Handled != 1 || store.revives != 3 {
 		t.Errorf("RevivePayloads: %+v, %v, in %d steps; want one dead letter in 3", r, err, store.revives)
 	}
@@ -401,12 +425,14 @@ func TestNamedPayloadsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 
 	i := inspect.New(everyAway{away0{c.store}}, inspect.Options{})
 	var partial *inspect.PartialError
-	if r, err := i.Bury(t.Context(), "counted", inspect.FirstPayloads(first...)); r.Handled != want || !errors.As(err, &partial) {
+	if r, err := i.Bury(t.Context(), "counted", inspect.FirstPayloads(first...)); r.Handled != want ||
+		!errors.As(err, &partial) {
 		t.Errorf("BuryFirst: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
 	}
 
 	partial = nil
-	if r, err := i.Revive(t.Context(), "counted", inspect.DeadPayloads(dead...)); r.Handled != want || !errors.As(err, &partial) {
+	if r, err := i.Revive(t.Context(), "counted", inspect.DeadPayloads(dead...)); r.Handled != want ||
+		!errors.As(err, &partial) {
 		t.Errorf("RevivePayloads: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
 	}
 }

@@ -128,7 +128,12 @@ type checked struct{ inspect.Store }
 func (checked) Check(context.Context) ([]ports.Check, error) {
 	return []ports.Check{
 		{Name: "answers", Value: "in 0.2 ms"},
-		{Name: "maxmemory_policy", Status: ports.CheckFail, Value: "allkeys-lru", Advice: "set it to noeviction, or jobs are lost"},
+		{
+			Name:   "maxmemory_policy",
+			Status: ports.CheckFail,
+			Value:  "allkeys-lru",
+			Advice: "set it to noeviction, or jobs are lost",
+		},
 	}, nil
 }
 
@@ -154,7 +159,10 @@ func ExampleInspector_Checks() {
 func ExampleInspector_History() {
 	ctx := context.Background()
 	inspector := inspect.New(died(ctx, 10), inspect.Options{})
-	day, err := inspector.History(ctx, "mails", inspect.HistoryOptions{From: time.Now().Add(-24 * time.Hour), Step: 24 * time.Hour})
+	day, err := inspector.History(ctx, "mails", inspect.HistoryOptions{
+		From: time.Now().Add(-24 * time.Hour),
+		Step: 24 * time.Hour,
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

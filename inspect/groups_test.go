@@ -49,7 +49,8 @@ func TestGroupsCountDeadLetters(t *testing.T) {
 	if _, err := s.Groups(t.Context(), "orders", -1); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("a negative limit: %v", err)
 	}
-	if got := idsOf(t, s, inspect.ListOptions{Group: "timeout", Descending: true}); !cmp.Equal(got, []string{"t-3", "t-2", "t-1"}) {
+	if got := idsOf(t, s,
+		inspect.ListOptions{Group: "timeout", Descending: true}); !cmp.Equal(got, []string{"t-3", "t-2", "t-1"}) {
 		t.Errorf("the list has %v", got)
 	}
 
@@ -88,7 +89,8 @@ func TestActionsAreOfAGroup(t *testing.T) {
 	if err != nil || dry.Handled != 15 || len(dry.Samples) != 10 || dry.Samples[0].Group != "no route" {
 		t.Errorf("a dry run: %+v, %v", dry, err)
 	}
-	if r, err := s.Purge(ctx, "orders", inspect.AllDead(half, inspect.BulkOptions{Group: "no route"})); err != nil || r.Handled != 15 {
+	if r, err := s.Purge(ctx, "orders", inspect.AllDead(half, inspect.BulkOptions{Group: "no route"})); err != nil ||
+		r.Handled != 15 {
 		t.Errorf("some: %+v, %v", r, err)
 	}
 
@@ -120,7 +122,14 @@ func TestGroupsThatCantBe(t *testing.T) {
 		cases["a list of jobs"] = err
 	}
 
-	for _, name := range []string{"a name that none has", "beside a prefix", "of jobs", "a list by id", "a list of a name that none has", "a list of jobs"} {
+	for _, name := range []string{
+		"a name that none has",
+		"beside a prefix",
+		"of jobs",
+		"a list by id",
+		"a list of a name that none has",
+		"a list of jobs",
+	} {
 		if !errors.Is(cases[name], inspect.ErrInvalidOptions) {
 			t.Errorf("%s: %v; want ErrInvalidOptions", name, cases[name])
 		}

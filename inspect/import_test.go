@@ -51,7 +51,8 @@ func TestAnImportSendsAsItReads(t *testing.T) {
 			}
 			return nil
 		}
-		if r, err := s.Import(t.Context(), "orders", sequence(lettersOf(numbered("e", 30), 100), nil), nil); !errors.Is(err, ports.ErrUnusable) {
+		if r, err := s.Import(t.Context(), "orders",
+			sequence(lettersOf(numbered("e", 30), 100), nil), nil); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("step %d failed: %+v, %v", failing, r, err)
 		}
 	}

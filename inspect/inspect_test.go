@@ -54,9 +54,17 @@ func TestNodesAreListedByName(t *testing.T) {
 	want := []inspect.Node{
 		{Owner: "o1", Name: "blue", StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute)},
 		{
-			Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"},
-			Version: "v2", State: inspect.NodeGone, Status: inspect.NodeStatus{Shards: 5, Running: 4, Busy: 3, Claimed: 2},
-			StartedAt: epoch, ExpiresAt: epoch.Add(time.Second),
+			Owner:     "o2",
+			Name:      "green",
+			Host:      "h",
+			PID:       7,
+			Lanes:     3,
+			Queues:    []string{"orders", "bills"},
+			Version:   "v2",
+			State:     inspect.NodeGone,
+			Status:    inspect.NodeStatus{Shards: 5, Running: 4, Busy: 3, Claimed: 2},
+			StartedAt: epoch,
+			ExpiresAt: epoch.Add(time.Second),
 		},
 		{Owner: "o3", Name: "red", State: inspect.NodeDraining, StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute)},
 	}
@@ -137,11 +145,13 @@ func TestOrphansWaitForAServer(t *testing.T) {
 	s.push("later", time.Hour, "p")
 	s.push("due", -30*time.Second, "p")
 	if c := s.counts(); c.Waiting() != 6 || c.Length() != 2 || c.Lag != time.Minute {
-		t.Errorf("beside a job that is due for a shorter time: %d wait, %d are queued, lag %v; want 6, 2 and %v", c.Waiting(), c.Length(), c.Lag, time.Minute)
+		t.Errorf("beside a job that is due for a shorter time: %d wait, %d are queued, lag %v; want 6, 2 and %v",
+			c.Waiting(), c.Length(), c.Lag, time.Minute)
 	}
 	s.push("late", -2*time.Minute, "p") // it waits from its push
 	if c := s.counts(); c.Waiting() != 7 || c.Lag != time.Minute {
-		t.Errorf("beside a job that is pushed for an earlier time: %d wait, lag %v; want 7 and %v", c.Waiting(), c.Lag, time.Minute)
+		t.Errorf("beside a job that is pushed for an earlier time: %d wait, lag %v; want 7 and %v",
+			c.Waiting(), c.Lag, time.Minute)
 	}
 
 	stats, err := s.Stats(t.Context(), "orders")
@@ -209,7 +219,10 @@ func TestHistoryIsByMinute(t *testing.T) {
 		counted.ObserveRun(time.Minute)
 		counted.ObserveRun(3 * time.Minute)
 		at := core.InstantOf(s.clock.Now()).Minute()
-		err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: []ports.Record{{Queue: "orders", Minute: at, Stats: counted}}})
+		err := s.store.Record(t.Context(), ports.RecordRequest{
+			Owner:   "owner",
+			Records: []ports.Record{{Queue: "orders", Minute: at, Stats: counted}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,8 +254,10 @@ func TestHistoryIsByMinute(t *testing.T) {
 			if wait < time.Second || wait > 2*time.Second || run < time.Minute {
 				t.Errorf("%s: %v has quantiles %v and %v; want about 1s and 3m", name, m.At, wait, run)
 			}
-			if m.WaitMean != time.Second || m.WaitDeviation != 0 || m.RunMean != 2*time.Minute || m.RunDeviation != time.Minute {
-				t.Errorf("%s: %v has means %v and %v and deviations %v and %v; want 1s, 2m, 0 and 1m", name, m.At, m.WaitMean, m.RunMean, m.WaitDeviation, m.RunDeviation)
+			if m.WaitMean != time.Second || m.WaitDeviation != 0 || m.RunMean != 2*time.Minute ||
+				m.RunDeviation != time.Minute {
+				t.Errorf("%s: %v has means %v and %v and deviations %v and %v; want 1s, 2m, 0 and 1m",
+					name, m.At, m.WaitMean, m.RunMean, m.WaitDeviation, m.RunDeviation)
 			}
 		}
 
@@ -257,7 +272,11 @@ func TestHistorySumsUpSteps(t *testing.T) {
 	var records []ports.Record
 	start := core.InstantOf(s.clock.Now()).Minute()
 	for n := range 10 {
-		records = append(records, ports.Record{Queue: "orders", Minute: start.Add(-time.Duration(n) * time.Minute), Stats: core.Stats{Processed: 1}})
+		records = append(records, ports.Record{
+			Queue:  "orders",
+			Minute: start.Add(-time.Duration(n) * time.Minute),
+			Stats:  core.Stats{Processed: 1},
+		})
 	}
 
 	if err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: records}); err != nil {
@@ -280,7 +299,8 @@ func TestHistorySumsUpSteps(t *testing.T) {
 	}
 
 	for _, step := range []time.Duration{-time.Minute, time.Second, 25 * time.Hour} {
-		if _, err := s.History(t.Context(), "orders", inspect.HistoryOptions{Step: step}); !errors.Is(err, inspect.ErrInvalidOptions) {
+		if _, err := s.History(t.Context(), "orders",
+			inspect.HistoryOptions{Step: step}); !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("a step of %v gives %v, want ErrInvalidOptions", step, err)
 		}
 	}

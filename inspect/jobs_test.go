@@ -48,12 +48,14 @@ func TestSetMergeHoldsFromTheNextMergeOn(t *testing.T) {
 
 	s.push("b", 0, "1", "2", "3")
 	for id, want := range map[string]int{"a": 3, "b": 1} {
-		if found, err := s.Find(t.Context(), "orders", id); err != nil || found.Queued == nil || len(found.Queued.Payloads) != want {
+		if found, err := s.Find(t.Context(), "orders", id); err != nil || found.Queued == nil ||
+			len(found.Queued.Payloads) != want {
 			t.Errorf("%s: %+v, %v; want %d payloads", id, found.Queued, err, want)
 		}
 	}
 
-	if err := s.SetMerge(t.Context(), "orders", core.MergeRule{Same: core.SamePush}); !errors.Is(err, inspect.ErrQueueMismatch) {
+	if err := s.SetMerge(t.Context(), "orders",
+		core.MergeRule{Same: core.SamePush}); !errors.Is(err, inspect.ErrQueueMismatch) {
 		t.Errorf("a rule that counts each push: %v", err)
 	}
 	if err := s.SetMerge(t.Context(), "orders", core.MergeRule{Keep: 1}); !errors.Is(err, core.ErrInvalidRule) {

@@ -60,7 +60,11 @@ func (s *fixture) intercept() *hooks {
 		return hook(method)
 	}
 
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if call.Method == "Audit" { // it is not an effect of an action
 			return next(ctx)
 		}

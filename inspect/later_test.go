@@ -35,10 +35,17 @@ func TestAnActionSaysWhatIsLater(t *testing.T) {
 				if n >= 30 {
 					at = at.Add(time.Hour)
 				}
-				letters = append(letters, core.DeadLetter{ID: fmt.Sprintf("a%03d", n), ChangedAt: core.InstantOf(at), Error: "e", Group: [...]string{"even", "odd"}[n%2], Payloads: []core.Payload{{Data: []byte("p")}}})
+				letters = append(letters, core.DeadLetter{
+					ID:        fmt.Sprintf("a%03d", n),
+					ChangedAt: core.InstantOf(at),
+					Error:     "e",
+					Group:     [...]string{"even", "odd"}[n%2],
+					Payloads:  []core.Payload{{Data: []byte("p")}},
+				})
 			}
 
-			if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil || r.Handled != len(letters) {
+			if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil ||
+				r.Handled != len(letters) {
 				t.Fatal(r, err)
 			}
 

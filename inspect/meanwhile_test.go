@@ -29,7 +29,8 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 			other := inspect.New(s.store, inspect.Options{})
 			match := func(d inspect.DeadLetter) bool {
 				if d.ID == ids[1] { // ids[0] was chosen; now a colleague revives it, and it dies anew
-					if r, err := other.Revive(t.Context(), "orders", inspect.DeadIDs(ids[0])); err != nil || r.Handled != 1 {
+					if r, err := other.Revive(t.Context(), "orders", inspect.DeadIDs(ids[0])); err != nil ||
+						r.Handled != 1 {
 						t.Fatal(r, err)
 					}
 					s.advance(time.Minute)
@@ -52,7 +53,8 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 
 			found, err := s.Find(t.Context(), "orders", ids[0])
 			if err != nil || found.DeadLetter == nil {
-				t.Errorf("%s: %q was buried a minute after the action began, and did not stay: handled %d (%v)", name, ids[0], r.Handled, err)
+				t.Errorf("%s: %q was buried a minute after the action began, and did not stay: handled %d (%v)",
+					name, ids[0], r.Handled, err)
 			}
 		})
 	}
@@ -78,7 +80,8 @@ func TestALostReplyRevivesNothingTwice(t *testing.T) {
 		return nil
 	}
 
-	if _, err := s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f"})); err != nil {
+	if _, err := s.Revive(t.Context(), "orders",
+		inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f"})); err != nil {
 		t.Fatal(err)
 	}
 	if c := s.counts(); c.Dead != 1 {
@@ -94,15 +97,16 @@ func TestRateIsHeldAfterAStall(t *testing.T) {
 		s.advance(time.Second)
 		var at []time.Time
 		stalled := false
-		_, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Rate: 10, Progress: func(p inspect.Progress) {
-			for len(at) < p.Handled {
-				at = append(at, time.Now())
-			}
-			if !stalled && p.Handled >= 10 {
-				stalled = true
-				time.Sleep(15 * time.Second)
-			}
-		}}))
+		_, err := s.Revive(t.Context(), "orders",
+			inspect.AllDead(nil, inspect.BulkOptions{Rate: 10, Progress: func(p inspect.Progress) {
+				for len(at) < p.Handled {
+					at = append(at, time.Now())
+				}
+				if !stalled && p.Handled >= 10 {
+					stalled = true
+					time.Sleep(15 * time.Second)
+				}
+			}}))
 
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +215,10 @@ func TestEditAllShowsEachPayloadOnceByAStandingClock(t *testing.T) {
 func TestAnIDThatIsNamedTwiceIsEditedOnce(t *testing.T) {
 	s := newFixture(t)
 	s.dead("x")
-	_, err := s.Edit(t.Context(), "orders", inspect.DeadIDs("x", "x"), func(_ string, p core.Payload) ([]byte, bool, error) {
+	_, err := s.Edit(t.Context(), "orders", inspect.DeadIDs("x", "x"), func(
+		_ string,
+		p core.Payload,
+	) ([]byte, bool, error) {
 		return append(p.Data, '!'), true, nil
 	})
 	if found, _ := s.Find(t.Context(), "orders", "x"); err != nil || string(found.DeadLetter.Payloads[0].Data) != "p!" {

@@ -89,7 +89,8 @@ func TestActionsOnTheMorgue(t *testing.T) {
 			return i.Purge(ctx, "orders", inspect.DeadIDs())
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"purge no payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Purge(ctx, "orders", inspect.DeadPayloads([]inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}...))
+			return i.Purge(ctx, "orders",
+				inspect.DeadPayloads([]inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}...))
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"edit ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.Edit(ctx, "orders", inspect.DeadIDs("b", "c", "nothing"), upper)
@@ -217,7 +218,9 @@ func TestLargePayloadsGoInSmallSteps(t *testing.T) {
 		return nil
 	}
 
-	result, err := s.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return true }, inspect.BulkOptions{}))
+	result, err := s.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool {
+		return true
+	}, inspect.BulkOptions{}))
 	if err != nil || result.Handled != len(ids) {
 		t.Errorf("PurgeAll = %+v, %v", result, err)
 	}

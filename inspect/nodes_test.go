@@ -58,7 +58,13 @@ func TestDrainTakesAnOwnerOrANameThatOneServerHas(t *testing.T) {
 			s.announce("o5", "brown", time.Second)
 			s.announce("o6", "grey", time.Second)
 			s.advance(time.Minute)
-			for owner, name := range map[string]string{"o1": "blue", "o2": "blue", "o3": "green", "o4": "o3", "o7": "grey"} {
+			for owner, name := range map[string]string{
+				"o1": "blue",
+				"o2": "blue",
+				"o3": "green",
+				"o4": "o3",
+				"o7": "grey",
+			} {
 				s.announce(owner, name, time.Hour)
 			}
 
@@ -144,7 +150,10 @@ func TestPauseTakesBackWhatHasNotStarted(t *testing.T) {
 
 func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 	for name, how := range acts {
-		for mode, want := range map[inspect.CancelMode]string{inspect.CancelModeDrop: "nothing", inspect.CancelModePutBack: "again"} {
+		for mode, want := range map[inspect.CancelMode]string{
+			inspect.CancelModeDrop:    "nothing",
+			inspect.CancelModePutBack: "again",
+		} {
 			t.Run(fmt.Sprintf("%s, %v", name, want), func(t *testing.T) {
 				inCluster(t, how.waking, func(c *cluster) {
 					c.push("job-", 30, 1000*clusterPoll)
@@ -174,7 +183,8 @@ func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 					}
 
 					wantClaimed := map[string]int64{"nothing": 0, "again": 30}[want]
-					if s := stats[0]; s.Claimed != wantClaimed || s.Length() != 0 || s.Processed != 0 || int64(again) != wantClaimed {
+					if s := stats[0]; s.Claimed != wantClaimed || s.Length() != 0 || s.Processed != 0 ||
+						int64(again) != wantClaimed {
 						t.Errorf("%d claimed, %d queued, %d done, %d began again; want %d claimed and begun again, and no other",
 							s.Claimed, s.Length(), s.Processed, again, wantClaimed)
 					}
@@ -203,7 +213,11 @@ func TestADrainedServerGivesItsShardsUp(t *testing.T) {
 
 		c.must(c.Drain(t.Context(), "node-1", true))
 		c.wait(2 * clusterTTL)
-		if diff := cmp.Diff(map[string]int{"node-0 alive": 6, "node-1 draining": 0, "node-2 alive": 6}, shards()); diff != "" {
+		if diff := cmp.Diff(map[string]int{
+			"node-0 alive":    6,
+			"node-1 draining": 0,
+			"node-2 alive":    6,
+		}, shards()); diff != "" {
 			t.Errorf("shards while it drains (-want +got):\n%s", diff)
 		}
 
@@ -211,12 +225,17 @@ func TestADrainedServerGivesItsShardsUp(t *testing.T) {
 		c.push("later-", 30, 0)
 		c.wait(clusterPoll)
 		if c.startedOf("later-") != 30 || c.by["node-1"] != had {
-			t.Errorf("%d of 30 jobs started, %d on the drained server; want all, and none", c.startedOf("later-"), c.by["node-1"]-had)
+			t.Errorf("%d of 30 jobs started, %d on the drained server; want all, and none",
+				c.startedOf("later-"), c.by["node-1"]-had)
 		}
 
 		c.must(c.Drain(t.Context(), "node-1", false))
 		c.wait(2 * clusterTTL)
-		if diff := cmp.Diff(map[string]int{"node-0 alive": 4, "node-1 alive": 4, "node-2 alive": 4}, shards()); diff != "" {
+		if diff := cmp.Diff(map[string]int{
+			"node-0 alive": 4,
+			"node-1 alive": 4,
+			"node-2 alive": 4,
+		}, shards()); diff != "" {
 			t.Errorf("shards when it works again (-want +got):\n%s", diff)
 		}
 

@@ -36,7 +36,11 @@ func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
 		"limited to a few":      {limit: 7, want: 7, pages: []int{7}},
 		"limited to many":       {limit: ports.MaxPage + 1, want: ports.MaxPage + 1, pages: []int{ports.MaxPage, 1}},
 		"limited to a full one": {limit: ports.MaxPage, want: ports.MaxPage, pages: []int{ports.MaxPage}},
-		"limited beyond all":    {limit: 10_000, want: len(ids), pages: []int{ports.MaxPage, ports.MaxPage, ports.MaxPage}},
+		"limited beyond all": {
+			limit: 10_000,
+			want:  len(ids),
+			pages: []int{ports.MaxPage, ports.MaxPage, ports.MaxPage},
+		},
 		"stopped by the range":  {stop: 150, want: 150, pages: []int{100, 100}},
 		"stopped at a page end": {stop: 100, want: 100, pages: []int{100}},
 	} {

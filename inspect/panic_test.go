@@ -19,7 +19,11 @@ import (
 func TestAPanicOfTheStoreIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		store := storekit.Intercept(memory.New(memory.Options{}), func(_ context.Context, call storekit.Call, _ func(context.Context) error) error {
+		store := storekit.Intercept(memory.New(memory.Options{}), func(
+			_ context.Context,
+			call storekit.Call,
+			_ func(context.Context) error,
+		) error {
 			if call.Method != "Audit" {
 				asked++
 			}
@@ -36,7 +40,8 @@ func TestAPanicOfTheStoreIsAnError(t *testing.T) {
 		} {
 			asked = 0
 			for range 2 {
-				if err := call(); err == nil || !strings.Contains(err.Error(), "the store panicked") || !strings.Contains(err.Error(), "no "+name) {
+				if err := call(); err == nil || !strings.Contains(err.Error(), "the store panicked") ||
+					!strings.Contains(err.Error(), "no "+name) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}

@@ -24,7 +24,11 @@ func (s *fixture) pushMany(id string, n int) {
 	s.t.Helper()
 	entries := make([]core.Entry, n)
 	for i := range entries {
-		entries[i] = core.Entry{ID: id, Payload: core.Payload{Data: fmt.Appendf(nil, "p%04d", i), Score: float64(i / 3)}, When: core.In(0)}
+		entries[i] = core.Entry{
+			ID:      id,
+			Payload: core.Payload{Data: fmt.Appendf(nil, "p%04d", i), Score: float64(i / 3)},
+			When:    core.In(0),
+		}
 	}
 	s.pushEntries(entries)
 }
@@ -47,12 +51,14 @@ func TestFindReturnsTheFirstPayloads(t *testing.T) {
 	s.pushMany("x", manyPayloads)
 	found, err := s.Find(t.Context(), "orders", "x")
 	if err != nil || len(found.Queued.Payloads) != core.MaxTurnPayloads || found.Queued.PayloadCount != manyPayloads {
-		t.Errorf("Find returned %d of %d payloads, %v; want %d of %d", len(found.Queued.Payloads), found.Queued.PayloadCount, err, core.MaxTurnPayloads, manyPayloads)
+		t.Errorf("Find returned %d of %d payloads, %v; want %d of %d",
+			len(found.Queued.Payloads), found.Queued.PayloadCount, err, core.MaxTurnPayloads, manyPayloads)
 	}
 	for n, want := range map[int]int{-1: 0, 0: 0, 1: 1, 5000: core.MaxTurnPayloads} {
 		found, err := s.FindSome(t.Context(), "orders", "x", n)
 		if err != nil || len(found.Queued.Payloads) != want || found.Queued.PayloadCount != manyPayloads {
-			t.Errorf("FindSome of %d returned %d of %d payloads, %v; want %d", n, len(found.Queued.Payloads), found.Queued.PayloadCount, err, want)
+			t.Errorf("FindSome of %d returned %d of %d payloads, %v; want %d",
+				n, len(found.Queued.Payloads), found.Queued.PayloadCount, err, want)
 		}
 	}
 }
@@ -115,7 +121,15 @@ func TestPayloadsRefuseInvalidOptions(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"x", "AAAA", "AAAAAAAAAAAA", "f_AAAAAAAAAB", "P_AAAAAAAAABAA", "P_AAAAAAAACAgICACA", "P_AAAAAAAAD___________8B"} {
+	for _, text := range []string{
+		"x",
+		"AAAA",
+		"AAAAAAAAAAAA",
+		"f_AAAAAAAAAB",
+		"P_AAAAAAAAABAA",
+		"P_AAAAAAAACAgICACA",
+		"P_AAAAAAAAD___________8B",
+	} {
 		if c, err := inspect.ParsePayloadCursor(text); !errors.Is(err, inspect.ErrInvalidCursor) {
 			t.Errorf("ParsePayloadCursor(%q) = %v, %v; want ErrInvalidCursor", text, c, err)
 		}
@@ -125,7 +139,11 @@ func TestPayloadsRefuseInvalidOptions(t *testing.T) {
 // noteFinds notes each request for payloads, and calls between after each of them.
 func (s *fixture) noteFinds(between func(calls int)) (finds *[]ports.FindRequest) {
 	finds = new([]ports.FindRequest)
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		err := next(ctx)
 		if r, ok := call.Request.(*ports.FindRequest); ok {
 			if *finds = append(*finds, *r); between != nil {
@@ -218,7 +236,8 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 
 	s := newFixture(t)
 	edit := func(string, core.Payload) ([]byte, bool, error) { return nil, false, nil }
-	if _, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Payloads: -1}), edit); !errors.Is(err, inspect.ErrInvalidOptions) {
+	if _, err := s.Edit(t.Context(), "orders",
+		inspect.AllDead(nil, inspect.BulkOptions{Payloads: -1}), edit); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("EditAll with Payloads: %v, want ErrInvalidOptions", err)
 	}
 }
@@ -233,8 +252,12 @@ func TestExportReadsADeadLetterAgainThatChanges(t *testing.T) {
 	acted := s.Inspector
 	finds := s.noteFinds(func(calls int) {
 		if calls == 1 {
-			gone := []inspect.DeadLetterPayloads{{ID: "x", Payloads: [][]byte{[]byte("p0999")}}} // the last of the page, the first of its score
-			if r, err := acted.Purge(t.Context(), "orders", inspect.DeadPayloads(gone...)); err != nil || r.Handled != 0 && r.Handled != 1 {
+			gone := []inspect.DeadLetterPayloads{{
+				ID:       "x",
+				Payloads: [][]byte{[]byte("p0999")},
+			}} // the last of the page, the first of its score
+			if r, err := acted.Purge(t.Context(), "orders", inspect.DeadPayloads(gone...)); err != nil ||
+				r.Handled != 0 && r.Handled != 1 {
 				t.Errorf("PurgePayloads: %+v, %v", r, err)
 			}
 		}
@@ -270,7 +293,11 @@ func TestAnExportEndsWhereNoPayloadFollows(t *testing.T) {
 	defer stop()
 
 	calls := 0
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		err := next(ctx)
 		if r, ok := call.Request.(*ports.FindRequest); ok && r.After != nil && r.After.Skip > 0 {
 			found := call.Reply.(*ports.Found)
@@ -295,7 +322,11 @@ func TestAPageOfASweepHasSoManyPayloads(t *testing.T) {
 	s.advance(time.Second)
 
 	var pages []ports.PageRequest
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		switch r := call.Request.(type) {
 		case *ports.MorgueRequest:
 			pages = append(pages, r.PageRequest)
@@ -309,16 +340,21 @@ func TestAPageOfASweepHasSoManyPayloads(t *testing.T) {
 	for payloads, limit := range map[int]int{-1: 100, 0: 100, 1: 100, 16: 100, 32: 50, 1000: 1, 5000: 1} {
 		pages = nil
 		o := inspect.BulkOptions{Payloads: payloads}
-		if _, err := i.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return false }, o)); err != nil {
+		if _, err := i.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool {
+			return false
+		}, o)); err != nil {
 			t.Error(err)
 		}
-		if _, err := i.Delete(t.Context(), "orders", inspect.AllJobs(func(inspect.QueuedJob) bool { return false }, o)); err != nil {
+		if _, err := i.Delete(t.Context(), "orders", inspect.AllJobs(func(inspect.QueuedJob) bool {
+			return false
+		}, o)); err != nil {
 			t.Error(err)
 		}
 
 		for _, r := range pages {
 			if r.Limit != limit {
-				t.Errorf("Payloads %d: a page has %d entries of %d payloads, want %d entries", payloads, r.Limit, r.Payloads, limit)
+				t.Errorf("Payloads %d: a page has %d entries of %d payloads, want %d entries",
+					payloads, r.Limit, r.Payloads, limit)
 			}
 		}
 

@@ -155,7 +155,8 @@ func TestARepeatHeedsTheContext(t *testing.T) {
 		defer stop()
 		start := time.Now()
 		err := s.Pause(ctx, "orders")
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, lost) || time.Since(start) != 60*time.Millisecond {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, lost) ||
+			time.Since(start) != 60*time.Millisecond {
 			t.Errorf("Pause: %v after %v; want both reasons at the deadline", err, time.Since(start))
 		}
 	})
@@ -185,12 +186,17 @@ func TestStepsThatGetNowhereEndTheirShard(t *testing.T) {
 	i, o := inspect.New(stuck, inspect.Options{}), inspect.BulkOptions{}
 
 	for name, act := range map[string]func() (inspect.Result, error){
-		"jobs":         func() (inspect.Result, error) { return i.Bury(t.Context(), "orders", inspect.FailedJobs(nil, o)) },
-		"dead letters": func() (inspect.Result, error) { return i.Purge(t.Context(), "orders", inspect.AllDead(nil, o)) },
+		"jobs": func() (inspect.Result, error) {
+			return i.Bury(t.Context(), "orders", inspect.FailedJobs(nil, o))
+		},
+		"dead letters": func() (inspect.Result, error) {
+			return i.Purge(t.Context(), "orders", inspect.AllDead(nil, o))
+		},
 	} {
 		stuck.steps = 0
 		result, err := act()
-		if err == nil || !strings.Contains(err.Error(), "call the action again") || result.Handled != 0 || stuck.steps != 10_000 {
+		if err == nil || !strings.Contains(err.Error(), "call the action again") || result.Handled != 0 ||
+			stuck.steps != 10_000 {
 			t.Errorf("%s: %+v, %v after %d steps; want 10,000 and an error", name, result, err, stuck.steps)
 		}
 	}

@@ -30,11 +30,17 @@ func (s *damagedStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports
 	return all, err
 }
 
-func (s *damagedStore) QuarantinedShards(context.Context, ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (s *damagedStore) QuarantinedShards(
+	context.Context,
+	ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	return ports.QuarantinedShards{Shards: []core.Shard{s.shard}}, nil
 }
 
-func (s *damagedStore) Quarantined(_ context.Context, r ports.QuarantineRequest) (page ports.QuarantinePage, err error) {
+func (s *damagedStore) Quarantined(
+	_ context.Context,
+	r ports.QuarantineRequest,
+) (page ports.QuarantinePage, err error) {
 	if r.Shard != s.shard {
 		return page, fmt.Errorf("%v has nothing to ask for", r.Shard)
 	}
@@ -67,7 +73,14 @@ func TestWhatWasSetAsideIsListedAndDiscarded(t *testing.T) {
 			Key: key, ID: "a", Place: ports.PlaceDead, Since: at, Reason: "cut", Stored: []byte("?"), Size: 7,
 		})
 		want = append(want, inspect.QuarantinedRecord{
-			Shard: store.shard, Key: key, ID: "a", Place: "dead", Since: time.UnixMicro(int64(at)).UTC(), Reason: "cut", Stored: []byte("?"), Size: 7,
+			Shard:  store.shard,
+			Key:    key,
+			ID:     "a",
+			Place:  "dead",
+			Since:  time.UnixMicro(int64(at)).UTC(),
+			Reason: "cut",
+			Stored: []byte("?"),
+			Size:   7,
 		})
 	}
 

@@ -94,7 +94,8 @@ func TestRecountNamesTheShardsThatWereWrong(t *testing.T) {
 	if err != nil || len(wrong) != 1 {
 		t.Fatalf("Recount = %v, %v; want one shard", wrong, err)
 	}
-	if diff := cmp.Diff([2]any{m.shard, wrong[0].After.Fresh + 1}, [2]any{wrong[0].Shard, wrong[0].Before.Fresh}); diff != "" {
+	if diff := cmp.Diff([2]any{m.shard, wrong[0].After.Fresh + 1},
+		[2]any{wrong[0].Shard, wrong[0].Before.Fresh}); diff != "" {
 		t.Errorf("what was wrong (-want +got):\n%s", diff)
 	}
 }
@@ -116,7 +117,8 @@ func TestRecountNamesTheShardsWhoseReplyWasLost(t *testing.T) {
 
 	var last inspect.Progress
 	wrong, err := s.Recount(t.Context(), "orders", func(p inspect.Progress) { last = p })
-	if err != nil || len(wrong) != 1 || wrong[0].Shard != shard || !wrong[0].Repeated || wrong[0].Before != wrong[0].After {
+	if err != nil || len(wrong) != 1 || wrong[0].Shard != shard || !wrong[0].Repeated ||
+		wrong[0].Before != wrong[0].After {
 		t.Errorf("Recount = %+v, %v; want %v alone, as repeated", wrong, err, shard)
 	}
 	if last.Handled != 1 {
@@ -163,7 +165,12 @@ func (r refusing) Forget(context.Context, string) error {
 }
 
 func TestARefusalToForgetIsNotAskedForAgain(t *testing.T) {
-	for _, err := range []error{ports.ErrNotEmpty, &ports.HeldError{Owner: "other"}, ports.ErrUnusable, ports.ErrUnknownQueue} {
+	for _, err := range []error{
+		ports.ErrNotEmpty,
+		&ports.HeldError{Owner: "other"},
+		ports.ErrUnusable,
+		ports.ErrUnknownQueue,
+	} {
 		t.Run(err.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked, began := 0, time.Now()
@@ -219,7 +226,9 @@ func TestRecountTakesAllSteps(t *testing.T) {
 	}
 
 	var seen []inspect.Progress
-	wrong, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", func(p inspect.Progress) { seen = append(seen, p) })
+	wrong, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", func(p inspect.Progress) {
+		seen = append(seen, p)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

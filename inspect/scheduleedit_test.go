@@ -25,7 +25,8 @@ func TestAnEditKeepsTheZoneOrTheExpressionOfEachSchedule(t *testing.T) {
 	}{
 		"cron": {
 			inspect.ScheduleEdit{Cron: &daily},
-			[]string{"cron 0 6 * * * Europe/Berlin", "cron 0 6 * * * America/New_York"}, "cron 0 6 * * * in the zone of each",
+			[]string{"cron 0 6 * * * Europe/Berlin", "cron 0 6 * * * America/New_York"},
+			"cron 0 6 * * * in the zone of each",
 		},
 		"zone": {
 			inspect.ScheduleEdit{Zone: &tokyo},
@@ -40,7 +41,8 @@ func TestAnEditKeepsTheZoneOrTheExpressionOfEachSchedule(t *testing.T) {
 		},
 		"an interval from a time": {
 			inspect.ScheduleEdit{Every: &every, From: &from},
-			[]string{"every 15m0s 1893456300000000", "every 15m0s 1893456300000000"}, "every 15m0s from 2030-01-01T00:05:00Z",
+			[]string{"every 15m0s 1893456300000000", "every 15m0s 1893456300000000"},
+			"every 15m0s from 2030-01-01T00:05:00Z",
 		},
 	} {
 		s := newFixture(t)
@@ -50,7 +52,10 @@ func TestAnEditKeepsTheZoneOrTheExpressionOfEachSchedule(t *testing.T) {
 		if n, err := s.EditSchedules(t.Context(), "orders", ofName("nightly"), tt.edit); n != 2 || err != nil {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
-		if diff := cmp.Diff(tt.want, []string{s.scheduled("a", "nightly").Spec, s.scheduled("b", "nightly").Spec}); diff != "" {
+		if diff := cmp.Diff(tt.want, []string{
+			s.scheduled("a", "nightly").Spec,
+			s.scheduled("b", "nightly").Spec,
+		}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 
@@ -59,7 +64,8 @@ func TestAnEditKeepsTheZoneOrTheExpressionOfEachSchedule(t *testing.T) {
 			t.Errorf("%s: its next tick is not that of the new spec", name)
 		}
 
-		if got, want := s.audited(), `edit schedule of orders by "": [] 0, schedule nightly: `+tt.text+`, handled 2`; got != want {
+		if got, want := s.audited(), `edit schedule of orders by "": [] 0, schedule nightly: `+tt.text+
+			`, handled 2`; got != want {
 			t.Errorf("%s is audited as %s, want %s", name, got, want)
 		}
 	}
@@ -71,12 +77,14 @@ func TestAnEditOfAnIntervalNamesBothParts(t *testing.T) {
 	s.schedule("orders", "a", "nightly", "every 15m0s 0")
 	daily, zone := "0 6 * * *", "Asia/Tokyo"
 	for _, edit := range []inspect.ScheduleEdit{{Cron: &daily}, {Zone: &zone}} {
-		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), edit); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) ||
+		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), edit); n != 0 ||
+			!errors.Is(err, inspect.ErrInvalidSchedule) ||
 			!strings.Contains(err.Error(), "no zone to keep") {
 			t.Errorf("%v: %d, %v", &edit, n, err)
 		}
 	}
-	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Cron: &daily, Zone: &zone}); n != 1 || err != nil {
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"),
+		inspect.ScheduleEdit{Cron: &daily, Zone: &zone}); n != 1 || err != nil {
 		t.Errorf("both: %d, %v", n, err)
 	}
 }
@@ -98,17 +106,35 @@ func TestAnInvalidEditReadsNothing(t *testing.T) {
 		edit inspect.ScheduleEdit
 		want error
 	}{
-		"nothing":                             {inspect.ScheduleEdit{}, inspect.ErrInvalidOptions},
-		"an expression and an interval":       {inspect.ScheduleEdit{Cron: text("0 6 * * *"), Every: &every}, inspect.ErrInvalidOptions},
-		"a zone and an interval":              {inspect.ScheduleEdit{Zone: text("UTC"), Every: &every}, inspect.ErrInvalidOptions},
-		"a first tick without an interval":    {inspect.ScheduleEdit{From: &from}, inspect.ErrInvalidOptions},
-		"a first tick of a cron expression":   {inspect.ScheduleEdit{Cron: text("0 6 * * *"), From: &from}, inspect.ErrInvalidOptions},
-		"an expression that is none":          {inspect.ScheduleEdit{Cron: text("0 25 * * *")}, inspect.ErrInvalidSchedule},
-		"an empty expression":                 {inspect.ScheduleEdit{Cron: text("")}, inspect.ErrInvalidSchedule},
-		"a zone that is not there":            {inspect.ScheduleEdit{Zone: text("Nowhere/Land")}, inspect.ErrInvalidSchedule},
-		"an empty zone":                       {inspect.ScheduleEdit{Zone: text("")}, inspect.ErrInvalidSchedule},
-		"an interval that is too short":       {inspect.ScheduleEdit{Every: &short}, inspect.ErrInvalidSchedule},
-		"a first tick that no instant can be": {inspect.ScheduleEdit{Every: &every, From: &ancient}, inspect.ErrInvalidSchedule},
+		"nothing": {inspect.ScheduleEdit{}, inspect.ErrInvalidOptions},
+		"an expression and an interval": {
+			inspect.ScheduleEdit{Cron: text("0 6 * * *"), Every: &every},
+			inspect.ErrInvalidOptions,
+		},
+		"a zone and an interval": {
+			inspect.ScheduleEdit{Zone: text("UTC"), Every: &every},
+			inspect.ErrInvalidOptions,
+		},
+		"a first tick without an interval": {inspect.ScheduleEdit{From: &from}, inspect.ErrInvalidOptions},
+		"a first tick of a cron expression": {
+			inspect.ScheduleEdit{Cron: text("0 6 * * *"), From: &from},
+			inspect.ErrInvalidOptions,
+		},
+		"an expression that is none": {
+			inspect.ScheduleEdit{Cron: text("0 25 * * *")},
+			inspect.ErrInvalidSchedule,
+		},
+		"an empty expression": {inspect.ScheduleEdit{Cron: text("")}, inspect.ErrInvalidSchedule},
+		"a zone that is not there": {
+			inspect.ScheduleEdit{Zone: text("Nowhere/Land")},
+			inspect.ErrInvalidSchedule,
+		},
+		"an empty zone":                 {inspect.ScheduleEdit{Zone: text("")}, inspect.ErrInvalidSchedule},
+		"an interval that is too short": {inspect.ScheduleEdit{Every: &short}, inspect.ErrInvalidSchedule},
+		"a first tick that no instant can be": {
+			inspect.ScheduleEdit{Every: &every, From: &ancient},
+			inspect.ErrInvalidSchedule,
+		},
 	} {
 		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), tt.edit); n != 0 || !errors.Is(err, tt.want) {
 			t.Errorf("%s: %d, %v; want %v", name, n, err, tt.want)
@@ -122,7 +148,12 @@ func TestAnInvalidEditReadsNothing(t *testing.T) {
 
 func TestAnEditIsDescribed(t *testing.T) {
 	payload, jitter, skip := []byte("secret"), time.Minute, false
-	edit := inspect.ScheduleEdit{Payload: &payload, Jitter: &jitter, Skip: &skip, Catchup: &core.Catchup{Within: time.Hour}}
+	edit := inspect.ScheduleEdit{
+		Payload: &payload,
+		Jitter:  &jitter,
+		Skip:    &skip,
+		Catchup: &core.Catchup{Within: time.Hour},
+	}
 	if got, want := edit.String(), "a payload of 6 bytes, jitter 1m0s, catchup 1, within 1h0m0s, skip false"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

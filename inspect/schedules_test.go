@@ -46,7 +46,10 @@ func (s *fixture) hourly(id, name string, alter ...func(*core.Declaration)) core
 // schedule declares a schedule with the payload "p".
 func (s *fixture) schedule(queue, id, name, spec string, alter ...func(*core.Declaration)) core.Schedule {
 	s.t.Helper()
-	d := core.Declaration{ScheduleKey: core.ScheduleKey{ID: id, Name: name}, Recurrence: core.Recurrence{Spec: spec, Data: []byte("p")}}
+	d := core.Declaration{
+		ScheduleKey: core.ScheduleKey{ID: id, Name: name},
+		Recurrence:  core.Recurrence{Spec: spec, Data: []byte("p")},
+	}
 	for _, f := range alter {
 		f(&d)
 	}
@@ -57,7 +60,10 @@ func (s *fixture) schedule(queue, id, name, spec string, alter ...func(*core.Dec
 	}
 
 	next, _ := d.Apply(core.Schedule{}, parsed, "code", core.InstantOf(s.clock.Now()))
-	if got := s.change(queue, ports.ScheduleChange{ScheduleKey: d.ScheduleKey, Schedule: &next}); got != ports.ScheduleChanged {
+	if got := s.change(queue, ports.ScheduleChange{
+		ScheduleKey: d.ScheduleKey,
+		Schedule:    &next,
+	}); got != ports.ScheduleChanged {
 		s.t.Fatalf("schedule %q of %q: %v", name, id, got)
 	}
 	return next
@@ -75,7 +81,12 @@ func (s *fixture) fire(id, name string) ports.ScheduleResult {
 	if !ok {
 		s.t.Fatalf("schedule %q of %q is not due", name, id)
 	}
-	return s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &f.After, Entries: f.Entries})
+	return s.change("orders", ports.ScheduleChange{
+		ScheduleKey: stored.ScheduleKey,
+		Revision:    stored.Revision,
+		Schedule:    &f.After,
+		Entries:     f.Entries,
+	})
 }
 
 // scheduled returns a stored schedule of the queue.
@@ -115,14 +126,23 @@ func TestSchedulesAreListedByNameAndID(t *testing.T) {
 		o    inspect.ScheduleOptions
 		want string
 	}{
-		"all":              {inspect.ScheduleOptions{}, "[bill b, nightly a, nightly b, nightly c]"},
-		"by id":            {inspect.ScheduleOptions{ScheduleSelection: ofID("b")}, "[bill b, nightly b]"},
-		"by name":          {inspect.ScheduleOptions{ScheduleSelection: ofName("nightly")}, "[nightly a, nightly b, nightly c]"},
-		"by both":          {inspect.ScheduleOptions{ScheduleSelection: ofKey("c", "nightly")}, "[nightly c]"},
-		"of none":          {inspect.ScheduleOptions{ScheduleSelection: ofKey("c", "bill")}, "[]"},
-		"two":              {inspect.ScheduleOptions{Limit: 2}, "[bill b, nightly a]"},
-		"behind one":       {inspect.ScheduleOptions{After: core.ScheduleKey{ID: "a", Name: "nightly"}}, "[nightly b, nightly c]"},
-		"two, behind one":  {inspect.ScheduleOptions{Limit: 2, After: core.ScheduleKey{ID: "b", Name: "bill"}}, "[nightly a, nightly b]"},
+		"all":   {inspect.ScheduleOptions{}, "[bill b, nightly a, nightly b, nightly c]"},
+		"by id": {inspect.ScheduleOptions{ScheduleSelection: ofID("b")}, "[bill b, nightly b]"},
+		"by name": {
+			inspect.ScheduleOptions{ScheduleSelection: ofName("nightly")},
+			"[nightly a, nightly b, nightly c]",
+		},
+		"by both": {inspect.ScheduleOptions{ScheduleSelection: ofKey("c", "nightly")}, "[nightly c]"},
+		"of none": {inspect.ScheduleOptions{ScheduleSelection: ofKey("c", "bill")}, "[]"},
+		"two":     {inspect.ScheduleOptions{Limit: 2}, "[bill b, nightly a]"},
+		"behind one": {
+			inspect.ScheduleOptions{After: core.ScheduleKey{ID: "a", Name: "nightly"}},
+			"[nightly b, nightly c]",
+		},
+		"two, behind one": {
+			inspect.ScheduleOptions{Limit: 2, After: core.ScheduleKey{ID: "b", Name: "bill"}},
+			"[nightly a, nightly b]",
+		},
 		"one, of one name": {inspect.ScheduleOptions{Limit: 1, ScheduleSelection: ofName("nightly")}, "[nightly a]"},
 	} {
 		got := []string{}
@@ -203,7 +223,11 @@ func TestNamesOfSchedulesAreCounted(t *testing.T) {
 		after = page.Next
 	}
 
-	if diff := cmp.Diff([]string{"bill 1 z orders", "nightly 7 order-00000 orders", "tidy 1 a orders"}, got); diff != "" {
+	if diff := cmp.Diff([]string{
+		"bill 1 z orders",
+		"nightly 7 order-00000 orders",
+		"tidy 1 a orders",
+	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
@@ -301,7 +325,8 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly: note "the bank is closed", handled 2`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
-	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" || one.PausedBy != "ann" || !one.PausedAt.Time().Equal(epoch) || !one.ChangedAt.Time().Equal(epoch) {
+	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" ||
+		one.PausedBy != "ann" || !one.PausedAt.Time().Equal(epoch) || !one.ChangedAt.Time().Equal(epoch) {
 		t.Errorf("paused: %+v", one)
 	}
 	if one := s.scheduled("a", "bill"); one.Paused {
@@ -321,11 +346,13 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 		t.Errorf("resumed: %+v", one)
 	}
 	s.advance(time.Minute)
-	n, err = s.PauseSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "bob"}), "orders", ofKey("b", "nightly"), "still")
+	n, err = s.PauseSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "bob"}), "orders",
+		ofKey("b", "nightly"), "still")
 	did("a later note", n, err, 1)
 	n, err = s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "eve"}), "orders", ofKey("b", "nightly"))
 	did("a run", n, err, 1)
-	if one := s.scheduled("b", "nightly"); one.Note != "still" || one.PausedBy != "bob" || !one.PausedAt.Time().Equal(epoch) || one.By != "eve" {
+	if one := s.scheduled("b", "nightly"); one.Note != "still" || one.PausedBy != "bob" ||
+		!one.PausedAt.Time().Equal(epoch) || one.By != "eve" {
 		t.Errorf("with a later note: %+v", one)
 	}
 	if one := s.scheduled("b", "nightly"); !one.Paused {
@@ -368,7 +395,8 @@ func TestARunByHandPushesAtOnce(t *testing.T) {
 	}
 
 	s.advance(5 * time.Second)
-	if n, err := s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders", ofName("nightly")); n != 1 || err != nil {
+	if n, err := s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}),
+		"orders", ofName("nightly")); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 
@@ -392,8 +420,16 @@ func TestSchedulesAreEdited(t *testing.T) {
 	due := s.scheduled("a", "nightly").Next
 	daily, zone, payload, jitter, skip := "0 23 * * *", "UTC", []byte("q"), time.Minute, true
 	catchup := core.Catchup{Most: 1, Within: time.Hour}
-	edit := inspect.ScheduleEdit{Cron: &daily, Zone: &zone, Payload: &payload, Jitter: &jitter, Skip: &skip, Catchup: &catchup}
-	n, err := s.EditSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders", ofName("nightly"), edit)
+	edit := inspect.ScheduleEdit{
+		Cron:    &daily,
+		Zone:    &zone,
+		Payload: &payload,
+		Jitter:  &jitter,
+		Skip:    &skip,
+		Catchup: &catchup,
+	}
+	n, err := s.EditSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders",
+		ofName("nightly"), edit)
 	if n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
@@ -425,7 +461,8 @@ func TestSchedulesAreEdited(t *testing.T) {
 		"a jitter that is too long":  {Jitter: &long},
 		"a catch-up of equal pushes": {Catchup: &core.Catchup{Most: 2}},
 	} {
-		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), bad); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), bad); n != 0 ||
+			!errors.Is(err, inspect.ErrInvalidSchedule) {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
 	}
@@ -437,9 +474,14 @@ func TestAnEditNeedsNoZoneUnlessItSetsTheSpec(t *testing.T) {
 	stored := s.hourly("a", "nightly")
 	next := stored.Changed("code", core.InstantOf(s.clock.Now()))
 	next.Spec = "cron 0 6 * * * Nowhere/Land"
-	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+	s.change("orders", ports.ScheduleChange{
+		ScheduleKey: stored.ScheduleKey,
+		Revision:    stored.Revision,
+		Schedule:    &next,
+	})
 	jitter := time.Minute
-	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Jitter: &jitter}); n != 1 || err != nil {
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Jitter: &jitter}); n != 1 ||
+		err != nil {
 		t.Error(n, err)
 	}
 	if one := s.scheduled("a", "nightly"); one.Jitter != jitter || one.Next != stored.Next {
@@ -462,7 +504,8 @@ func TestAnActionThatAFiringOvertakesIsTriedAgain(t *testing.T) {
 		return nil
 	}
 	jitter := time.Second
-	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Jitter: &jitter}); n != 1 || err != nil {
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Jitter: &jitter}); n != 1 ||
+		err != nil {
 		t.Fatal(n, err)
 	}
 	one := s.scheduled("a", "nightly")
@@ -478,7 +521,8 @@ func TestAnActionThatAFiringOvertakesIsTriedAgain(t *testing.T) {
 		}
 		return nil
 	}
-	if n, err := s.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 || !errors.Is(err, inspect.ErrScheduleChanged) {
+	if n, err := s.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 ||
+		!errors.Is(err, inspect.ErrScheduleChanged) {
 		t.Errorf("overtaken each time: %d, %v", n, err)
 	}
 	// One whose schedule is removed meanwhile has nothing to do.
@@ -499,7 +543,11 @@ func (s *fixture) touch(id, name string) {
 	s.t.Helper()
 	stored := s.scheduled(id, name).Schedule
 	next := stored.Changed(stored.By, stored.ChangedAt)
-	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+	s.change("orders", ports.ScheduleChange{
+		ScheduleKey: stored.ScheduleKey,
+		Revision:    stored.Revision,
+		Schedule:    &next,
+	})
 }
 
 func TestActionsOnSchedulesNeedASelection(t *testing.T) {
@@ -511,9 +559,13 @@ func TestActionsOnSchedulesNeedASelection(t *testing.T) {
 		"pause": func(sel inspect.ScheduleSelection) (int, error) {
 			return s.PauseSchedules(t.Context(), "orders", sel, "")
 		},
-		"resume": func(sel inspect.ScheduleSelection) (int, error) { return s.ResumeSchedules(t.Context(), "orders", sel) },
-		"remove": func(sel inspect.ScheduleSelection) (int, error) { return s.RemoveSchedules(t.Context(), "orders", sel) },
-		"run":    func(sel inspect.ScheduleSelection) (int, error) { return s.RunSchedules(t.Context(), "orders", sel) },
+		"resume": func(sel inspect.ScheduleSelection) (int, error) {
+			return s.ResumeSchedules(t.Context(), "orders", sel)
+		},
+		"remove": func(sel inspect.ScheduleSelection) (int, error) {
+			return s.RemoveSchedules(t.Context(), "orders", sel)
+		},
+		"run": func(sel inspect.ScheduleSelection) (int, error) { return s.RunSchedules(t.Context(), "orders", sel) },
 		"edit": func(sel inspect.ScheduleSelection) (int, error) {
 			return s.EditSchedules(t.Context(), "orders", sel, inspect.ScheduleEdit{Jitter: &jitter})
 		},
@@ -534,11 +586,13 @@ func TestActionsOnSchedulesNeedASelection(t *testing.T) {
 		}
 	}
 
-	if _, err := s.PauseSchedules(t.Context(), "nothing", ofName("nightly"), ""); !errors.Is(err, inspect.ErrUnknownQueue) {
+	if _, err := s.PauseSchedules(t.Context(),
+		"nothing", ofName("nightly"), ""); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("an unknown queue: %v", err)
 	}
 
-	if got := s.audited(); !strings.HasPrefix(got, "pause schedule of nothing by ") || !strings.Contains(got, "unknown queue") {
+	if got := s.audited(); !strings.HasPrefix(got, "pause schedule of nothing by ") ||
+		!strings.Contains(got, "unknown queue") {
 		t.Errorf("audited %s", got)
 	}
 	if one := s.scheduled("a", "nightly"); one.Paused || one.Fired > 0 {
@@ -584,7 +638,11 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 	s := newFixture(t)
 	every := core.MergeRule{Same: core.SamePush}
-	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "points", Shards: 2, Merge: every}); err != nil {
+	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{
+		Queue:  "points",
+		Shards: 2,
+		Merge:  every,
+	}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -613,7 +671,8 @@ func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 		}
 	}
 
-	if n, err := s.EditSchedules(t.Context(), "points", ofID("a"), inspect.ScheduleEdit{Catchup: &core.Catchup{Most: 2}}); n != 1 || err != nil {
+	if n, err := s.EditSchedules(t.Context(), "points", ofID("a"),
+		inspect.ScheduleEdit{Catchup: &core.Catchup{Most: 2}}); n != 1 || err != nil {
 		t.Errorf("a catch-up: %d, %v", n, err)
 	}
 }
@@ -649,7 +708,13 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 	if after.Next != before.Next || after.Fired != 0 || after.By != before.By || after.ChangedAt != before.ChangedAt {
 		t.Errorf("after the backfill: %+v", after)
 	}
-	record := core.Backfill{From: core.InstantOf(from), To: core.InstantOf(to), Ticks: 3, By: "ann", At: core.InstantOf(epoch)}
+	record := core.Backfill{
+		From:  core.InstantOf(from),
+		To:    core.InstantOf(to),
+		Ticks: 3,
+		By:    "ann",
+		At:    core.InstantOf(epoch),
+	}
 	if after.Backfill == nil || *after.Backfill != record || before.Backfill != nil {
 		t.Errorf("its record is %+v, want %+v", after.Backfill, record)
 	}
@@ -669,12 +734,14 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 		"too many":            {"a", epoch.Add(-1001 * time.Hour), epoch, inspect.ErrInvalidOptions},
 		"an unknown schedule": {"b", from, to, inspect.ErrUnknownSchedule},
 	} {
-		if ticks, err := s.Backfill(t.Context(), "orders", tt.id, "nightly", tt.from, tt.to, false); ticks != nil || !errors.Is(err, tt.want) {
+		if ticks, err := s.Backfill(t.Context(), "orders", tt.id, "nightly", tt.from, tt.to, false); ticks != nil ||
+			!errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, %v", name, ticks, err)
 		}
 	}
 	begin := epoch.Add(-3 * time.Hour).Truncate(time.Hour).Add(30 * time.Minute)
-	if ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", begin, begin.Add(time.Microsecond), true); len(ticks) != 1 || err != nil {
+	if ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", begin,
+		begin.Add(time.Microsecond), true); len(ticks) != 1 || err != nil {
 		t.Errorf("a range that begins at its tick: %v, %v", ticks, err)
 	}
 }
@@ -683,7 +750,11 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 func TestABackfillContinuesAfterAFiring(t *testing.T) {
 	s := newFixture(t)
 	every := core.MergeRule{Same: core.SamePush}
-	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "points", Shards: 1, Merge: every}); err != nil {
+	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{
+		Queue:  "points",
+		Shards: 1,
+		Merge:  every,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s.hourly("a", "nightly")
@@ -717,7 +788,11 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 			stored := s.scheduled("a", "nightly").Schedule
 			next := stored.Changed("bob", core.InstantOf(s.clock.Now()))
 			next.Data = append(slices.Clone(next.Data), '!')
-			s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+			s.change("orders", ports.ScheduleChange{
+				ScheduleKey: stored.ScheduleKey,
+				Revision:    stored.Revision,
+				Schedule:    &next,
+			})
 		}, inspect.ErrScheduleChanged, true},
 	} {
 		changes = 0
@@ -730,7 +805,8 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 			return nil
 		}
 		ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-250*time.Hour), epoch, false)
-		if len(ticks) != 100 || !errors.Is(err, meanwhile.want) || !strings.Contains(err.Error(), "100 of 250 ticks are pushed") {
+		if len(ticks) != 100 || !errors.Is(err, meanwhile.want) ||
+			!strings.Contains(err.Error(), "100 of 250 ticks are pushed") {
 			t.Errorf("%s: %d ticks, %v", name, len(ticks), err)
 		}
 		if b := s.scheduled("a", "nightly").Backfill; b == nil || b.Ticks != 100 {
@@ -752,7 +828,10 @@ func (p *partialStore) Schedules(ctx context.Context, r ports.SchedulesRequest) 
 	return page, err
 }
 
-func (p *partialStore) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+func (p *partialStore) ScheduleNames(
+	ctx context.Context,
+	r ports.ScheduleNamesRequest,
+) (ports.ScheduleNamesPage, error) {
 	r.Shards = []int{0, 2}
 	page, err := p.Store.ScheduleNames(ctx, r)
 	page.Unreached = []core.Shard{unreachedShard}
@@ -820,7 +899,11 @@ func TestAShardThatIsLostDuringAnActionIsLeftOut(t *testing.T) {
 		s.hourly(id, "nightly")
 	}
 
-	lost := storekit.Intercept(&partialStats{s.store}, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	lost := storekit.Intercept(&partialStats{s.store}, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if r, ok := call.Request.(*ports.ChangeSchedulesRequest); ok && r.Shard == unreachedShard {
 			return errors.New("connection refused")
 		}
@@ -972,10 +1055,15 @@ func TestAnUnreadableSpecIsAnError(t *testing.T) {
 	stored := s.hourly("a", "nightly")
 	next := stored.Changed("code", core.InstantOf(s.clock.Now()))
 	next.Spec = "cron 30 * * * * Nowhere/Land"
-	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+	s.change("orders", ports.ScheduleChange{
+		ScheduleKey: stored.ScheduleKey,
+		Revision:    stored.Revision,
+		Schedule:    &next,
+	})
 
 	daily := "0 6 * * *"
-	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Cron: &daily}); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Cron: &daily}); n != 0 ||
+		!errors.Is(err, inspect.ErrInvalidSchedule) {
 		t.Errorf("an edit: %d, %v", n, err)
 	}
 	for _, dry := range []bool{true, false} {
@@ -1009,7 +1097,8 @@ func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
 	}
 
 	n, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), "")
-	if want := fmt.Sprintf("pause schedule: %d are changed: ", n); n == 0 || !errors.Is(err, ports.ErrFull) || !strings.HasPrefix(err.Error(), want) {
+	if want := fmt.Sprintf("pause schedule: %d are changed: ", n); n == 0 || !errors.Is(err, ports.ErrFull) ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%d, %v; want %q", n, err, want)
 	}
 
@@ -1034,7 +1123,8 @@ func TestAReplyWithoutTheResultsOfItsChangesEndsAnAction(t *testing.T) {
 		s := newFixture(t)
 		s.hourly("a", "nightly")
 		i := inspect.New(s.answering(make([]ports.ScheduleResult, results)), inspect.Options{})
-		if n, err := i.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 || err == nil || !strings.Contains(err.Error(), want) {
+		if n, err := i.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 || err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("run: %d, %v; want an error with %q", n, err, want)
 		}
 		ticks, err := i.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-3*time.Hour), epoch, false)
@@ -1046,7 +1136,11 @@ func TestAReplyWithoutTheResultsOfItsChangesEndsAnAction(t *testing.T) {
 
 // answering returns the fixture's store with these results in place of any change of schedules.
 func (s *fixture) answering(results []ports.ScheduleResult) ports.ShardStore {
-	return storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	return storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if reply, ok := call.Reply.(*ports.ChangeSchedulesReply); ok {
 			*reply = ports.ChangeSchedulesReply{Results: results}
 			return nil
@@ -1064,7 +1158,8 @@ func TestAnUnknownScheduleIsNamed(t *testing.T) {
 		ofID("b"):            `id "b" has no schedule in queue "orders"`,
 		ofKey("a", "weekly"): `id "a" has no schedule "weekly" in queue "orders"`,
 	} {
-		if _, err := s.ResumeSchedules(t.Context(), "orders", sel); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := s.ResumeSchedules(t.Context(), "orders", sel); err == nil ||
+			!strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "are changed") {
 			t.Errorf("%v, want one with %q", err, want)
 		}

@@ -44,14 +44,19 @@ func TestActionsRefuseOtherSelections(t *testing.T) {
 		"Move, first":     {move, first},
 		"Move, failed":    {move, inspect.FailedJobs(nil, all)},
 	} {
-		if r, err := c.act(t.Context(), "orders", c.jobs); !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 {
+		if r, err := c.act(t.Context(), "orders", c.jobs); !errors.Is(err, inspect.ErrInvalidOptions) ||
+			r.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want ErrInvalidOptions", name, r, err)
 		}
 	}
 
 	for name, act := range map[string]func(inspect.DeadLetterSelection) (inspect.Result, error){
-		"Revive": func(d inspect.DeadLetterSelection) (inspect.Result, error) { return s.Revive(t.Context(), "orders", d) },
-		"Purge":  func(d inspect.DeadLetterSelection) (inspect.Result, error) { return s.Purge(t.Context(), "orders", d) },
+		"Revive": func(d inspect.DeadLetterSelection) (inspect.Result, error) {
+			return s.Revive(t.Context(), "orders", d)
+		},
+		"Purge": func(d inspect.DeadLetterSelection) (inspect.Result, error) {
+			return s.Purge(t.Context(), "orders", d)
+		},
 		"Edit": func(d inspect.DeadLetterSelection) (inspect.Result, error) {
 			return s.Edit(t.Context(), "orders", d, edit)
 		},
@@ -63,7 +68,8 @@ func TestActionsRefuseOtherSelections(t *testing.T) {
 			t.Errorf("%s, zero: %+v, %v; want ErrInvalidOptions", name, r, err)
 		}
 	}
-	if _, err := s.MoveMorgue(t.Context(), "orders", to, inspect.DeadIDs("b")); !errors.Is(err, inspect.ErrInvalidOptions) {
+	if _, err := s.MoveMorgue(t.Context(), "orders",
+		to, inspect.DeadIDs("b")); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("MoveMorgue of ids: %v; want ErrInvalidOptions", err)
 	}
 

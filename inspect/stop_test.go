@@ -63,7 +63,8 @@ func TestStopEndsADryRun(t *testing.T) {
 	s.advance(time.Second)
 	match := func(inspect.QueuedJob) bool { return true }
 	stop := func(done int) bool { return done >= 200 }
-	result, err := s.Bury(t.Context(), "orders", inspect.FailedJobs(match, inspect.BulkOptions{DryRun: true, Stop: stop}))
+	result, err := s.Bury(t.Context(), "orders",
+		inspect.FailedJobs(match, inspect.BulkOptions{DryRun: true, Stop: stop}))
 	if err != nil || result.Done < 200 || result.Done >= 600 || result.Total != 600 || result.Checkpoint != "" {
 		t.Errorf("%+v, %v", result, err)
 	}

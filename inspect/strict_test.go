@@ -24,7 +24,8 @@ func TestACheckpointBeforeAShardThatIsAwayStays(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, result, err)
 		}
 
-		if _, err := reviving(s.Inspector)[name](t.Context(), inspect.BulkOptions{Continue: result.Checkpoint}); err != nil {
+		if _, err := reviving(s.Inspector)[name](t.Context(),
+			inspect.BulkOptions{Continue: result.Checkpoint}); err != nil {
 			t.Error(err)
 		}
 
@@ -168,7 +169,11 @@ func TestADryRunCountsWhatTheActionTakes(t *testing.T) {
 		t.Errorf("%+v, %v; want 2 of 2", failed, err)
 	}
 
-	old, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{DryRun: true, Prefix: "b", Before: before}))
+	old, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{
+		DryRun: true,
+		Prefix: "b",
+		Before: before,
+	}))
 	if err != nil || old.Handled != 2 || len(old.Samples) != 2 {
 		t.Errorf("%+v, %v; want 2", old, err)
 	}

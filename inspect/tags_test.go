@@ -52,7 +52,8 @@ func TestTagsAreShownAndMatched(t *testing.T) {
 		t.Errorf("buried by a tag: %+v, %v; want 2", r, err)
 	}
 	vip := func(d inspect.DeadLetter) bool { return slices.Contains(d.Tags, "vip") }
-	if r, err := s.Revive(t.Context(), "orders", inspect.AllDead(vip, inspect.BulkOptions{Payloads: -1})); err != nil || r.Handled != 1 {
+	if r, err := s.Revive(t.Context(), "orders", inspect.AllDead(vip, inspect.BulkOptions{Payloads: -1})); err != nil ||
+		r.Handled != 1 {
 		t.Errorf("revived by a tag: %+v, %v; want 1", r, err)
 	}
 

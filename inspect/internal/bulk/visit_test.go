@@ -110,8 +110,15 @@ func TestAVisitChoosesWhatMatches(t *testing.T) {
 		"a limit within a page":        {[][]int{{1, 3, 5}, {9}}, Options{Limit: 1}, []int{1}, 1, 1, 1},
 		"a limit at the end of a page": {[][]int{{1, 3, 5}, {9}}, Options{Limit: 2}, []int{1, 3}, 2, 2, 1},
 		"a limit behind a shard":       {[][]int{{1, 2}, {9, 11}}, Options{Limit: 2}, []int{1, 9}, 3, 3, 2},
-		"a stop":                       {[][]int{{1, 3, 5}, {9}}, Options{Stop: func(int) bool { return true }}, []int{1, 3}, 2, 2, 1},
-		"a dry run":                    {[][]int{{1, 2, 3}}, Options{DryRun: true}, []int{1, 3}, 3, 3, 2},
+		"a stop": {
+			[][]int{{1, 3, 5}, {9}},
+			Options{Stop: func(int) bool { return true }},
+			[]int{1, 3},
+			2,
+			2,
+			1,
+		},
+		"a dry run": {[][]int{{1, 2, 3}}, Options{DryRun: true}, []int{1, 3}, 3, 3, 2},
 	}
 
 	for name, tt := range tests {
@@ -129,7 +136,8 @@ func TestAVisitChoosesWhatMatches(t *testing.T) {
 				t.Errorf("acted on %v, want %v; %v otherwise; handled %d", acted, tt.acted, other, r.Handled)
 			}
 			if r.Met != tt.met || r.Done != tt.done || k.pages != tt.pages {
-				t.Errorf("met %d, done %d, pages %d, want %d, %d, %d", r.Met, r.Done, k.pages, tt.met, tt.done, tt.pages)
+				t.Errorf("met %d, done %d, pages %d, want %d, %d, %d",
+					r.Met, r.Done, k.pages, tt.met, tt.done, tt.pages)
 			}
 
 			if !r.Limited || tt.o.DryRun {
