@@ -46,7 +46,8 @@ func TestSinceAndTrendAreRemembered(t *testing.T) {
 		{
 			90 * time.Second,
 			80 * time.Second,
-			"no answer 0s: the store does not answer: refused; late -1m20s: 1 min 20 s behind, catching up, 5 waiting; ",
+			"no answer 0s: the store does not answer: refused; late -1m20s: " +
+				"1 min 20 s behind, catching up, 5 waiting; ",
 		},
 	} {
 		if got, memory = look(step.at, step.lag, memory); got != step.want {

@@ -145,7 +145,8 @@ var tests = []struct {
 			v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
 		},
 		[]string{
-			"nobody serves orders since 3m0s: no server runs this queue, 6 waiting, 2 of them left by a server that stopped responding",
+			"nobody serves orders since 3m0s: " +
+				"no server runs this queue, 6 waiting, 2 of them left by a server that stopped responding",
 			"server gone @blue since 3m0s: server stopped responding",
 		},
 	},
@@ -156,14 +157,18 @@ var tests = []struct {
 			v.Stats[0] = orphans(600, 2*time.Minute)
 		},
 		[]string{
-			"nobody serves orders since 2m0s: no server runs this queue, 600 waiting, 600 of them left by blue, which stopped responding",
+			"nobody serves orders since 2m0s: " +
+				"no server runs this queue, 600 waiting, 600 of them left by blue, which stopped responding",
 			"server gone @blue since 3m0s: server stopped responding",
 		},
 	},
 	{
 		"orphans that a server of the queue has not taken over",
 		func(v *View) { v.Stats[0] = orphans(600, 20*time.Minute) },
-		[]string{"owner gone orders since 20m0s: 600 jobs left by a server that stopped responding: the next owner of the shard recovers them"},
+		[]string{
+			"owner gone orders since 20m0s: 600 jobs left by a server that stopped responding: " +
+				"the next owner of the shard recovers them",
+		},
 	},
 	{"orphans of a paused queue", func(v *View) {
 		v.Nodes, v.Stats[0] = nil, orphans(600, 2*time.Minute)
@@ -173,7 +178,8 @@ var tests = []struct {
 		v.Stats[0] = orphans(600, 2*time.Minute)
 		v.Stats[0].Fresh, v.Stats[0].Shards[0].Fresh = 1, 1
 	}, []string{
-		"owner gone orders since 2m0s: 600 jobs left by a server that stopped responding: the next owner of the shard recovers them",
+		"owner gone orders since 2m0s: 600 jobs left by a server that stopped responding: " +
+			"the next owner of the shard recovers them",
 		"late orders since 2m0s: 2 min behind, 601 waiting",
 		"unowned orders since 2m0s: no server has 1 of its 1 shards, 601 waiting there",
 	}},
@@ -207,7 +213,10 @@ var tests = []struct {
 			v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
 			v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 7, ago(4*time.Second)
 		},
-		[]string{"owner gone orders since 4s: 7 jobs left by a server that stopped responding: the next owner of the shard recovers them"},
+		[]string{
+			"owner gone orders since 4s: 7 jobs left by a server that stopped responding: " +
+				"the next owner of the shard recovers them",
+		},
 	},
 	{
 		"claimed by servers of which the first is gone for longest",
@@ -218,16 +227,23 @@ var tests = []struct {
 			}
 			v.Stats[0].Shards[3].Orphaned = 0
 		},
-		[]string{"owner gone orders since 6s: 7 jobs left by a server that stopped responding: the next owner of the shard recovers them"},
+		[]string{
+			"owner gone orders since 6s: 7 jobs left by a server that stopped responding: " +
+				"the next owner of the shard recovers them",
+		},
 	},
 	{
 		"orphans whose lease is not known",
 		func(v *View) {
 			v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
 			v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 1, ago(4*time.Second)
-			v.Stats[0].Shards[1].Orphaned, v.Stats[0].Shards[1].Owner, v.Stats[0].Shards[1].ExpiresAt = 1, "", time.Time{}
+			v.Stats[0].Shards[1].Orphaned, v.Stats[0].Shards[1].Owner, v.Stats[0].Shards[1].ExpiresAt =
+				1, "", time.Time{}
 		},
-		[]string{"owner gone orders since 4s: 2 jobs left by a server that stopped responding: the next owner of the shard recovers them"},
+		[]string{
+			"owner gone orders since 4s: 2 jobs left by a server that stopped responding: " +
+				"the next owner of the shard recovers them",
+		},
 	},
 	{"late for a shorter time than nothing has ended", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 300)
@@ -312,16 +328,27 @@ var tests = []struct {
 		v.Died["orders"] = Deaths{Count: 1000, More: true, First: ago(time.Minute), Last: ago(time.Second)}
 	}, []string{"morgue grows orders since 1m0s: 1000 or more buried within the last hour, the newest 1 s ago"}},
 	{"a held job", func(v *View) { v.Stats[0].Retrying, v.Stats[0].Held = 1, 1 },
-		[]string{"held jobs orders since 0s: 1 job held after the last retry, and their ids wait: release them, or bury their first payloads"}},
+		[]string{
+			"held jobs orders since 0s: 1 job held after the last retry, and their ids wait: " +
+				"release them, or bury their first payloads",
+		},
+	},
 	{"held jobs", func(v *View) { v.Stats[0].Retrying, v.Stats[0].Held = 3, 2 },
-		[]string{"held jobs orders since 0s: 2 jobs held after the last retry, and their ids wait: release them, or bury their first payloads"}},
+		[]string{
+			"held jobs orders since 0s: 2 jobs held after the last retry, and their ids wait: " +
+				"release them, or bury their first payloads",
+		},
+	},
 	{
 		"a job at its last retry",
 		func(v *View) {
 			v.Stats[0].Retrying = 3
 			v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}}
 		},
-		[]string{"near morgue orders since 0s: 1 job waits for the last of its 25 retries; if it fails, a payload goes to the morgue or the job is held: a"},
+		[]string{
+			"near morgue orders since 0s: 1 job waits for the last of its 25 retries; " +
+				"if it fails, a payload goes to the morgue or the job is held: a",
+		},
 	},
 	{
 		"jobs at their last retry",
@@ -333,7 +360,11 @@ var tests = []struct {
 				Max:   25,
 			}}
 		},
-		[]string{"near morgue orders since 0s: 5 jobs wait for the last of their 25 retries; if it fails, a payload goes to the morgue or the job is held: a, " + strings.Repeat("b", 60) + "…, c and 2 more"},
+		[]string{
+			"near morgue orders since 0s: 5 jobs wait for the last of their 25 retries; " +
+				"if it fails, a payload goes to the morgue or the job is held: a, " +
+				strings.Repeat("b", 60) + "…, c and 2 more",
+		},
 	},
 	{
 		"very many jobs at their last retry, whose ids may not be seen",
@@ -347,7 +378,10 @@ var tests = []struct {
 			}}
 			v.ShowID = func(string, string) string { return "hidden" }
 		},
-		[]string{"near morgue orders since 0s: 100 or more jobs wait for the last of their 9 retries; if it fails, a payload goes to the morgue or the job is held: hidden, hidden, hidden and 97 more"},
+		[]string{
+			"near morgue orders since 0s: 100 or more jobs wait for the last of their 9 retries; " +
+				"if it fails, a payload goes to the morgue or the job is held: hidden, hidden, hidden and 97 more",
+		},
 	},
 	{
 		"jobs at their last retry that were dealt with",
@@ -383,9 +417,11 @@ var tests = []struct {
 			{Name: "red", Owner: "o2", State: inspect.NodeGone, ExpiresAt: ago(time.Minute)},
 		}
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
-		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].Owner, v.Stats[0].Shards[0].ExpiresAt = 7, "o2", ago(4*time.Second)
+		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].Owner, v.Stats[0].Shards[0].ExpiresAt =
+			7, "o2", ago(4*time.Second)
 	}, []string{
-		"owner gone orders since 4s: 7 jobs left by red, which stopped responding: the next owner of the shard recovers them",
+		"owner gone orders since 4s: 7 jobs left by red, which stopped responding: " +
+			"the next owner of the shard recovers them",
 		"server gone @red since 1m0s: server stopped responding",
 	}},
 	{"two versions", func(v *View) {
@@ -406,7 +442,10 @@ var tests = []struct {
 			v.Recent["orders"] = minutes(40, 5, 0)[:30]
 			v.Nodes[0].Status = runs(1, 1, "export", 1, 9*time.Minute)
 		},
-		[]string{"not moving orders since 20m0s: export has run for 9 min and is the only job that may run (MaxRunning 1); 12 waiting (export)"},
+		[]string{
+			"not moving orders since 20m0s: " +
+				"export has run for 9 min and is the only job that may run (MaxRunning 1); 12 waiting (export)",
+		},
 	},
 	{
 		"late behind the only job that may run",
@@ -414,7 +453,10 @@ var tests = []struct {
 			v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
 			v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
 		},
-		[]string{"late orders since 2m0s: export has run for 40 s and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (export)"},
+		[]string{
+			"late orders since 2m0s: export has run for 40 s and is the only job that may run (MaxRunning 1); " +
+				"2 min behind, 12 waiting (export)",
+		},
 	},
 	{
 		"late at a limit of several",
@@ -422,7 +464,10 @@ var tests = []struct {
 			v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 			v.Nodes[0].Status = runs(4, 4, "export", 1, 40*time.Second)
 		},
-		[]string{"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning); 2 min behind, 12 waiting (export)"},
+		[]string{
+			"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning); " +
+				"2 min behind, 12 waiting (export)",
+		},
 	},
 	{"late at a limit of short jobs", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
@@ -439,7 +484,9 @@ var tests = []struct {
 			v.Recent["orders"] = minutes(40, 5, 0)[:30]
 			v.Nodes[0].Status = runs(0, 1, "export", 1, 9*time.Minute)
 		},
-		[]string{"not moving orders since 20m0s: export has run for 9 min, no job has ended for 5 min; 12 waiting (export)"},
+		[]string{
+			"not moving orders since 20m0s: export has run for 9 min, no job has ended for 5 min; 12 waiting (export)",
+		},
 	},
 	{
 		"a hot shard with a long job",
@@ -447,7 +494,10 @@ var tests = []struct {
 			v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 			v.Nodes[0].Status = runs(0, 1, "catalog", 0, 56*time.Second)
 		},
-		[]string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less; catalog has run for 56 s in it (catalog)"},
+		[]string{
+			"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less; " +
+				"catalog has run for 56 s in it (catalog)",
+		},
 	},
 	{"a hot shard with a long job in another", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
@@ -462,7 +512,10 @@ var tests = []struct {
 			v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
 			v.Nodes[0].Status = runs(1, 1, "export", 1, 2*time.Hour)
 		},
-		[]string{"late orders since 2m0s: export has run for 2 h and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (export)"},
+		[]string{
+			"late orders since 2m0s: export has run for 2 h and is the only job that may run (MaxRunning 1); " +
+				"2 min behind, 12 waiting (export)",
+		},
 	},
 	{
 		"an id that may not be seen",
@@ -471,7 +524,10 @@ var tests = []struct {
 			v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
 			v.ShowID = func(queue, id string) string { return queue + " hidden" }
 		},
-		[]string{"late orders since 2m0s: orders hidden has run for 40 s and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (orders hidden)"},
+		[]string{
+			"late orders since 2m0s: orders hidden has run for 40 s and is the only job that may run " +
+				"(MaxRunning 1); 2 min behind, 12 waiting (orders hidden)",
+		},
 	},
 	{
 		"a job that keeps losing its servers",
@@ -483,7 +539,10 @@ var tests = []struct {
 				{Queue: "orders", MaxRecoveries: 3},
 			}
 		},
-		[]string{"crashes orders since 0s: export may crash its server: it has lost its server 2 times, of 3 at most (export)"},
+		[]string{
+			"crashes orders since 0s: export may crash its server: " +
+				"it has lost its server 2 times, of 3 at most (export)",
+		},
 	},
 	{"jobs that keep losing their servers, whose ids may not be seen", func(v *View) {
 		v.Stats[0].Claimed = 3
@@ -534,7 +593,8 @@ var tests = []struct {
 				v.Nodes[at].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: rule}}
 			}
 		},
-		[]string{"other rule orders since 0s: the merge rule is union, but blue, green, red declare another, such as latest(3): " +
+		[]string{"other rule orders since 0s: the merge rule is union, but blue, green, red declare another, " +
+			"such as latest(3): " +
 			"deploy such programs with the queue's rule, since their next starts are refused",
 			"server gone @old since 3m0s: server stopped responding"},
 	},
@@ -549,7 +609,9 @@ var tests = []struct {
 		func(v *View) {
 			v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
 		},
-		[]string{"ticks late orders since 1h30m0s: a tick of its schedules is 1 h 30 min late: no server runs this queue"},
+		[]string{
+			"ticks late orders since 1h30m0s: a tick of its schedules is 1 h 30 min late: no server runs this queue",
+		},
 	},
 	{"a late tick, and nobody serves the jobs of the queue", func(v *View) {
 		v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
@@ -568,7 +630,10 @@ var tests = []struct {
 		func(v *View) {
 			v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}, Checked: 101, Of: 1200}}
 		},
-		[]string{"broken schedule orders since 0s: servers can't read the spec of the schedule nightly (checked: 101 of at least 1,200 schedules)"},
+		[]string{
+			"broken schedule orders since 0s: servers can't read the spec of the schedule nightly " +
+				"(checked: 101 of at least 1,200 schedules)",
+		},
 	},
 	{"broken schedules", func(v *View) {
 		v.Ticks = map[string]Ticks{"orders": {Broken: []string{"a", "b", "c", "d"}, Since: ago(2 * time.Minute)}}
