@@ -146,7 +146,8 @@ func TestTheLogSaysHowManyWereHandledAndNothingOfADryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := log.String(); !strings.Contains(text,
-		`actor="" from="" reason="" action=revive queue=orders named=2 ids="[a b]" prefix="" group="" filter="" handled=2`) {
+		`actor="" from="" reason="" action=revive queue=orders named=2 ids="[a b]" `+
+			`prefix="" group="" filter="" handled=2`) {
 		t.Errorf("the log has %q", text)
 	}
 }

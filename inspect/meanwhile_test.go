@@ -155,7 +155,8 @@ func TestAnActionGoesOnWithTheSameOptions(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("d", 20)...)
 	s.advance(time.Second)
-	o := inspect.BulkOptions{Before: epoch.Add(time.Hour), Limit: 5} // by a clock that is ahead, or "all until midnight"
+	// The time is that of a clock that is ahead, or means "all until midnight".
+	o := inspect.BulkOptions{Before: epoch.Add(time.Hour), Limit: 5}
 	r, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, o))
 	if err != nil {
 		t.Fatal(err)

@@ -185,7 +185,8 @@ func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 					wantClaimed := map[string]int64{"nothing": 0, "again": 30}[want]
 					if s := stats[0]; s.Claimed != wantClaimed || s.Length() != 0 || s.Processed != 0 ||
 						int64(again) != wantClaimed {
-						t.Errorf("%d claimed, %d queued, %d done, %d began again; want %d claimed and begun again, and no other",
+						t.Errorf("%d claimed, %d queued, %d done, %d began again; "+
+							"want %d claimed and begun again, and no other",
 							s.Claimed, s.Length(), s.Processed, again, wantClaimed)
 					}
 				})

@@ -154,7 +154,8 @@ func TestAnEditIsDescribed(t *testing.T) {
 		Skip:    &skip,
 		Catchup: &core.Catchup{Within: time.Hour},
 	}
-	if got, want := edit.String(), "a payload of 6 bytes, jitter 1m0s, catchup 1, within 1h0m0s, skip false"; got != want {
+	if got, want := edit.String(), "a payload of 6 bytes, jitter 1m0s, "+
+		"catchup 1, within 1h0m0s, skip false"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -302,7 +302,9 @@ func TestNextTicksOfASchedule(t *testing.T) {
 	s.advance(5 * time.Hour) // 08:36: that of 08:30 may be pending too
 	show("hourly", 4, "02 03:30 UTC", "02 08:30 UTC", "02 09:30 UTC", "02 10:30 UTC")
 
-	broken := inspect.Schedule{Schedule: core.Schedule{Recurrence: core.Recurrence{Spec: "cron 0 6 * * * Nowhere/Land"}}}
+	broken := inspect.Schedule{Schedule: core.Schedule{
+		Recurrence: core.Recurrence{Spec: "cron 0 6 * * * Nowhere/Land"},
+	}}
 	if _, err := broken.NextTicks(1); !errors.Is(err, inspect.ErrInvalidSchedule) {
 		t.Errorf("a zone that is not there: %v", err)
 	}
@@ -322,7 +324,8 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	}
 	n, err := s.PauseSchedules(ctx, "orders", ofName("nightly"), "the bank is closed")
 	did("pause", n, err, 2)
-	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly: note "the bank is closed", handled 2`; got != want {
+	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly: `+
+		`note "the bank is closed", handled 2`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" ||
@@ -339,7 +342,8 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	did("another note", n, err, 1)
 	n, err = s.ResumeSchedules(ctx, "orders", ofID("a"))
 	did("resume", n, err, 1)
-	if got, want := s.audited(), `resume schedule of orders by "ann": ["a"] 1, all schedules of the id, handled 1`; got != want {
+	if got, want := s.audited(), `resume schedule of orders by "ann": ["a"] 1, `+
+		`all schedules of the id, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 	if one := s.scheduled("a", "nightly"); one.Paused || one.Note != "" || one.PausedBy != "" || one.PausedAt != 0 {
@@ -433,7 +437,8 @@ func TestSchedulesAreEdited(t *testing.T) {
 	if n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if got, want := s.audited(), `edit schedule of orders by "ann": [] 0, schedule nightly: cron 0 23 * * * in UTC, a payload of 1 bytes, jitter 1m0s, `+
+	if got, want := s.audited(), `edit schedule of orders by "ann": [] 0, schedule nightly: `+
+		`cron 0 23 * * * in UTC, a payload of 1 bytes, jitter 1m0s, `+
 		`catchup 1, within 1h0m0s, skip true, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
@@ -628,7 +633,8 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 		}
 	}
 
-	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice: note "audit", handled 1000`; got != want {
+	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice: `+
+		`note "audit", handled 1000`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 }
@@ -718,7 +724,8 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 	if after.Backfill == nil || *after.Backfill != record || before.Backfill != nil {
 		t.Errorf("its record is %+v, want %+v", after.Backfill, record)
 	}
-	if got, want := s.audited(), `backfill schedule of orders by "ann": ["a"] 1, schedule nightly from 2030-01-02T00:04:00Z to 2030-01-02T03:04:00Z, handled 3`; got != want {
+	if got, want := s.audited(), `backfill schedule of orders by "ann": ["a"] 1, `+
+		`schedule nightly from 2030-01-02T00:04:00Z to 2030-01-02T03:04:00Z, handled 3`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 

@@ -32,12 +32,19 @@ func oddLetters() []core.DeadLetter {
 			{Data: bytes.Repeat([]byte("l"), 6<<20), Score: 1},
 			{Data: bytes.Repeat([]byte("m"), 6<<20), Score: 2, Meta: []byte("last")},
 		}},
-		{ID: "odd", ChangedAt: core.MaxInstant, Error: "é\n\"<\u2028", Group: "g<é>", Tags: "<a>\x1fB\x1fé", Payloads: []core.Payload{
-			{Data: []byte{}, Score: -math.MaxFloat64},
-			{Data: []byte("\x00\xff"), Score: math.SmallestNonzeroFloat64, Meta: []byte("\xfe")},
-			{Data: []byte("<script>\n"), Score: 0.1, Meta: []byte("a=b")},
-			{Data: []byte("é"), Score: 1.7e9 + 1e-6},
-		}},
+		{
+			ID:        "odd",
+			ChangedAt: core.MaxInstant,
+			Error:     "é\n\"<\u2028",
+			Group:     "g<é>",
+			Tags:      "<a>\x1fB\x1fé",
+			Payloads: []core.Payload{
+				{Data: []byte{}, Score: -math.MaxFloat64},
+				{Data: []byte("\x00\xff"), Score: math.SmallestNonzeroFloat64, Meta: []byte("\xfe")},
+				{Data: []byte("<script>\n"), Score: 0.1, Meta: []byte("a=b")},
+				{Data: []byte("é"), Score: 1.7e9 + 1e-6},
+			},
+		},
 	}
 
 	for n, id := range []string{".", "..", "/", "a/b", "%", "{}", strings.Repeat("é", core.MaxIDBytes/2)} {

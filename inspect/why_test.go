@@ -105,7 +105,8 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			"a schedule of a paused queue",
 			func(s *fixture) { s.hourly("x", "nightly"); _ = s.Pause(s.t.Context(), "orders") },
 			inspect.Scheduled,
-			"the queue is paused, and its schedule nightly does not push until it is resumed; its next tick is at 2030-01-02T03:30:00Z",
+			"the queue is paused, and its schedule nightly does not push until it is resumed; " +
+				"its next tick is at 2030-01-02T03:30:00Z",
 			0,
 		},
 		{
@@ -249,7 +250,8 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			"a job that runs",
 			func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) },
 			inspect.RunsNow,
-			"the job runs on server blue for 2s; if its handler hangs, cancel and drop the job before its process is killed, or it runs again",
+			"the job runs on server blue for 2s; " +
+				"if its handler hangs, cancel and drop the job before its process is killed, or it runs again",
 			0,
 		},
 		{
@@ -270,7 +272,8 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			"a push for a job that runs",
 			func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") },
 			inspect.PredecessorRuns,
-			"an earlier job of this id runs on server blue for 2s; the queued payloads run after it; if its handler hangs, cancel and drop the earlier job",
+			"an earlier job of this id runs on server blue for 2s; the queued payloads run after it; " +
+				"if its handler hangs, cancel and drop the earlier job",
 			0,
 		},
 		{
@@ -371,7 +374,8 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				s.pushAll("x")
 			},
 			inspect.WaitsForAlone,
-			"runs alone, because it was recovered repeatedly; if its handler hangs, cancel and drop that job before its process is killed",
+			"runs alone, because it was recovered repeatedly; " +
+				"if its handler hangs, cancel and drop that job before its process is killed",
 			0,
 		},
 		{
@@ -381,7 +385,8 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
 			},
 			inspect.BehindLastChance,
-			`one more crash of its process uses up its recoveries, and server red runs one such job at a time; it runs after job "y" of orders/2`,
+			`one more crash of its process uses up its recoveries, and server red runs one such job at a time; ` +
+				`it runs after job "y" of orders/2`,
 			0,
 		},
 		{"a job on its last chance, which a job of another queue has", func(s *fixture) {
@@ -468,14 +473,19 @@ func TestWhySaysNothingOfAnOwnerWhoseLeaseHasEnded(t *testing.T) {
 	s.claim()
 	s.advance(2 * time.Hour)
 	s.pushAll("x")
-	s.serveAs(ports.Node{Owner: "owner", Name: "red", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
-		Queue:     "orders",
-		MaxLanes:  7,
-		Busy:      1,
-		Parallel:  3,
-		BatchSize: 2,
-		LaneBusy:  []int{core.ShardOf("x", fixtureShards)},
-	}}}})
+	s.serveAs(ports.Node{
+		Owner:  "owner",
+		Name:   "red",
+		Queues: []string{"orders"},
+		Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
+			Queue:     "orders",
+			MaxLanes:  7,
+			Busy:      1,
+			Parallel:  3,
+			BatchSize: 2,
+			LaneBusy:  []int{core.ShardOf("x", fixtureShards)},
+		}}},
+	})
 
 	v, err := s.Why(t.Context(), "orders", "x")
 	if err != nil || v.Owner != "" || v.OwnerFacts != (inspect.OwnerFacts{}) {
