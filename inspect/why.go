@@ -80,8 +80,8 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 		return Verdict{}, err
 	}
 
-	// A part of the store that can't be reached may have the list of servers. The verdict does
-	// without it.
+	// The part of the store with the list of servers may be out of reach. The verdict then does
+	// without the list.
 	brief, cancel := context.WithTimeout(ctx, ServersPatience)
 	defer cancel()
 	nodes, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(brief) })

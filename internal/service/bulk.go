@@ -107,7 +107,7 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 		return nil, &failed
 	}
 
-	// The answer is complete but for these shards.
+	// Shards that can't be reached are no error: the next call tries them again.
 	reply.Unreached = shardNames(unreached)
 	return reply, nil
 }

@@ -122,7 +122,7 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 		Broken:        c.ErrorText(s.Queue, s.ID, s.Broken),
 	}
 
-	// What not every schedule has is absent in the row, instead of zero.
+	// Fields that not every schedule has are absent from its row, not zero.
 	if s.Next < core.MaxInstant {
 		row.Next = s.Next.Time().UTC()
 	}

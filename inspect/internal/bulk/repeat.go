@@ -62,7 +62,7 @@ func (r *Run) repeat(
 			unfinished = -1
 		}
 	}
-	// The others are gone meanwhile.
+	// The remaining dead letters no longer exist.
 	r.Pass(left, 0)
 	return nil
 }
