@@ -85,6 +85,7 @@ func (i *Inspector) Actions(ctx context.Context, o ActionsOptions) iter.Seq2[Act
 				yield(Action{}, fmt.Errorf("actions: %w", err))
 				return
 			}
+
 			for at := range page {
 				r.Before = page[at].At
 				if o.Queue != "" && page[at].Queue != o.Queue {
@@ -94,6 +95,7 @@ func (i *Inspector) Actions(ctx context.Context, o ActionsOptions) iter.Seq2[Act
 					return
 				}
 			}
+
 			if len(page) == 0 { // a page may lack records that can't be read
 				return
 			}
@@ -103,8 +105,19 @@ func (i *Inspector) Actions(ctx context.Context, o ActionsOptions) iter.Seq2[Act
 
 func actionOf(a *ports.Action) Action {
 	return Action{
-		At: a.At.Time(), Verb: a.Verb, Actor: Actor{Name: a.Actor, From: a.From, Reason: a.Reason}, Queue: a.Queue, IDs: a.IDs, Named: a.Named,
-		Prefix: a.Prefix, Group: a.Group, Filter: a.Filter, Ended: a.Ended, Handled: a.Handled, Took: a.Took, Error: a.Error,
+		At:      a.At.Time(),
+		Verb:    a.Verb,
+		Actor:   Actor{Name: a.Actor, From: a.From, Reason: a.Reason},
+		Queue:   a.Queue,
+		IDs:     a.IDs,
+		Named:   a.Named,
+		Prefix:  a.Prefix,
+		Group:   a.Group,
+		Filter:  a.Filter,
+		Ended:   a.Ended,
+		Handled: a.Handled,
+		Took:    a.Took,
+		Error:   a.Error,
 	}
 }
 
@@ -133,10 +146,18 @@ func (i *Inspector) begin(ctx context.Context, verb, queue string, ids []string)
 	if i != nil && i.log == nil { // not an Inspector made by New
 		i = nil
 	}
+
 	who, _ := ctx.Value(actorKey{}).(Actor)
 	d := &deed{inspector: i, began: time.Now(), action: ports.Action{
-		ID: rand.Text(), Verb: verb, Actor: auditText(who.Name), From: auditText(who.From), Reason: auditText(who.Reason), Queue: auditText(queue), Named: len(ids),
+		ID:     rand.Text(),
+		Verb:   verb,
+		Actor:  auditText(who.Name),
+		From:   auditText(who.From),
+		Reason: auditText(who.Reason),
+		Queue:  auditText(queue),
+		Named:  len(ids),
 	}}
+
 	for _, id := range ids[:min(len(ids), ports.MaxActionIDs)] {
 		d.action.IDs = append(d.action.IDs, auditText(id))
 	}
@@ -161,6 +182,7 @@ func (d *deed) end(ctx context.Context, handled int, err error) {
 	if d.inspector == nil {
 		return
 	}
+
 	a := &d.action
 	a.Ended, a.Handled, a.Took = true, handled, time.Since(d.began)
 	var failed slog.Attr // no error
@@ -168,17 +190,40 @@ func (d *deed) end(ctx context.Context, handled int, err error) {
 		a.Error = auditText(err.Error())
 		failed = slog.Any("error", err)
 	}
+
 	log := d.inspector.log
-	log.LogAttrs(ctx, slog.LevelInfo, "operator acted", slog.String("actor", a.Actor), slog.String("from", a.From), slog.String("reason", a.Reason),
-		slog.String("action", a.Verb), slog.String("queue", a.Queue), slog.Int("named", a.Named), slog.Any("ids", a.IDs),
-		slog.String("prefix", a.Prefix), slog.String("group", a.Group), slog.String("filter", a.Filter),
-		slog.Int("handled", handled), slog.Duration("took", a.Took), failed)
+	log.LogAttrs(
+		ctx,
+		slog.LevelInfo,
+		"operator acted",
+		slog.String("actor", a.Actor),
+		slog.String("from", a.From),
+		slog.String("reason", a.Reason),
+		slog.String("action", a.Verb),
+		slog.String("queue", a.Queue),
+		slog.Int("named", a.Named),
+		slog.Any("ids", a.IDs),
+		slog.String("prefix", a.Prefix),
+		slog.String("group", a.Group),
+		slog.String("filter", a.Filter),
+		slog.Int("handled", handled),
+		slog.Duration("took", a.Took),
+		failed,
+	)
+
 	wait := auditPatience
 	if d.silent {
 		wait = auditAgain
 	}
 	if err := d.audit(ctx, wait); err != nil {
-		log.LogAttrs(ctx, slog.LevelWarn, "the store's audit lacks an action, or its end", slog.String("action", a.Verb), slog.String("queue", a.Queue), slog.Any("error", err))
+		log.LogAttrs(
+			ctx,
+			slog.LevelWarn,
+			"the store's audit lacks an action, or its end",
+			slog.String("action", a.Verb),
+			slog.String("queue", a.Queue),
+			slog.Any("error", err),
+		)
 	}
 }
 
@@ -200,6 +245,7 @@ func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []string) (end func(*error)) {
 	a.inspector, a.queue = i, queue
 	d := i.begin(ctx, a.verb, queue, ids)
+
 	if o := a.all; o != nil {
 		d.action.Prefix, d.action.Group, d.action.Filter = auditText(o.Prefix), auditText(o.Group), auditText(o.Filter)
 		if o.DryRun {
@@ -207,8 +253,10 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 		}
 		d.goesOn(&a.run.At)
 	}
+
 	d.start(ctx)
 	a.deed = d
+
 	return func(err *error) {
 		failed := *err
 		if !a.ended {

@@ -22,7 +22,12 @@ func on(
 	act func(context.Context, string, inspect.JobSelection) (inspect.Result, error),
 	kind func(func(inspect.QueuedJob) bool, inspect.BulkOptions) inspect.JobSelection,
 ) onJobs {
-	return func(ctx context.Context, queue string, match func(inspect.QueuedJob) bool, o inspect.BulkOptions) (inspect.Result, error) {
+	return func(
+		ctx context.Context,
+		queue string,
+		match func(inspect.QueuedJob) bool,
+		o inspect.BulkOptions,
+	) (inspect.Result, error) {
 		return act(ctx, queue, kind(match, o))
 	}
 }
@@ -55,17 +60,22 @@ func TestActionsOnAllJobsTakeThoseThatMatch(t *testing.T) {
 				s.push("a-2", 0, numbered("p", 100)...)
 				s.failed("a-1", "a-3", "b-2", "b-4")
 				s.advance(time.Second)
+
 				matched := map[string]int{}
 				match := func(j inspect.QueuedJob) bool {
 					matched[j.ID] = len(j.Payloads)
 					return j.ID == "a-2" || j.ID == "b-4"
 				}
-				result, err := actsOnFailed(s.Inspector)[name](t.Context(), "orders", match, inspect.BulkOptions{Prefix: prefix})
+
+				result, err := actsOnFailed(s.Inspector)[name](t.Context(), "orders", match,
+					inspect.BulkOptions{Prefix: prefix})
 				seen := map[string]int{"a-1": 1, "a-2": 100, "a-3": 1}
 				if prefix == "" {
 					seen["b-2"], seen["b-4"] = 1, 1
 				}
-				if diff := cmp.Diff(seen, matched); diff != "" || err != nil || result.Handled != len(seen)-len(want)+2*len(prefix)/2 {
+
+				if diff := cmp.Diff(seen, matched); diff != "" || err != nil ||
+					result.Handled != len(seen)-len(want)+2*len(prefix)/2 {
 					t.Errorf("%+v, %v; payloads seen (-want +got):\n%s", result, err, diff)
 				}
 				if diff := cmp.Diff(want, s.waiting()); diff != "" {
@@ -85,6 +95,7 @@ func TestAJobThatCameSinceIsLeftAlone(t *testing.T) {
 				s := newFixture(t)
 				s.failed("a", "b", "c")
 				s.advance(time.Second)
+
 				operator, once := s.Inspector, false
 				s.intercept().after = func(now string) error {
 					if now != call || once {
@@ -98,6 +109,7 @@ func TestAJobThatCameSinceIsLeftAlone(t *testing.T) {
 					s.failed("b", "d")
 					return nil
 				}
+
 				result, err := actsOnFailed(s.Inspector)[name](t.Context(), "orders", nil, inspect.BulkOptions{})
 				if err != nil || result.Handled != 2 || !once {
 					t.Errorf("%+v, %v; want a and c handled", result, err)
@@ -120,6 +132,7 @@ func TestAnyCheckpointOfAnActionOnJobsLeadsToItsEnd(t *testing.T) {
 						const jobs = 5 * ports.MaxStep
 						s.failed(numbered("f", jobs)...)
 						s.advance(time.Second)
+
 						ctx, kill := context.WithCancel(t.Context())
 						var kept []inspect.Checkpoint
 						o := inspect.BulkOptions{Filter: "any", Prefix: prefix, Checkpoint: func(c inspect.Checkpoint) {
@@ -127,22 +140,28 @@ func TestAnyCheckpointOfAnActionOnJobsLeadsToItsEnd(t *testing.T) {
 								kill()
 							}
 						}}
+
 						result, err := actsOnFailed(s.Inspector)[name](ctx, "orders", match, o)
-						if !errors.Is(err, context.Canceled) || len(kept) != 5 || result.Checkpoint != kept[4] || result.Handled >= jobs {
+						if !errors.Is(err, context.Canceled) || len(kept) != 5 || result.Checkpoint != kept[4] ||
+							result.Handled >= jobs {
 							t.Fatalf("%+v, %v; want the last checkpoint", result, err)
 						}
 						s.advance(time.Second)
+
 						// The action does not touch jobs that come now.
 						if s.push("f-new", time.Hour, "p"); name != "RunAllNow" {
 							s.failed("g")
 						}
+
 						elsewhere := inspect.New(s.store, inspect.Options{})
 						o = inspect.BulkOptions{Filter: "any", Prefix: prefix, Continue: kept[at]}
 						last, err := actsOnFailed(elsewhere)[name](t.Context(), "orders", match, o)
 						if err != nil || last.Checkpoint != "" {
 							t.Fatalf("%+v, %v", last, err)
 						}
-						if c := s.counts(); name == "RunAllNow" && len(s.waiting()) > 0 || name != "RunAllNow" && c.Retrying != 1 || c.Fresh != 1 {
+
+						if c := s.counts(); name == "RunAllNow" && len(s.waiting()) > 0 || name != "RunAllNow" &&
+							c.Retrying != 1 || c.Fresh != 1 {
 							t.Errorf("%+v; want what came since, and no job that waits", c)
 						}
 					})
@@ -159,6 +178,7 @@ func TestLimitAndBeforeOfActionsOnJobs(t *testing.T) {
 			s.failed(numbered("old", 20)...)
 			s.advance(time.Second)
 			s.failed(numbered("young", 20)...)
+
 			o := inspect.BulkOptions{Limit: 7, Before: epoch.Add(time.Second)}
 			for call := 1; ; call++ {
 				result, err := actsOnFailed(s.Inspector)[name](t.Context(), "orders", nil, o)
@@ -180,18 +200,24 @@ func TestAPrefixIsOfActionsOnDeadLettersToo(t *testing.T) {
 	s.push("b-2", 0, numbered("p", 40)...)
 	s.bury()
 	s.advance(time.Second)
+
 	b := inspect.BulkOptions{Prefix: "b-"}
-	if result, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil, b), upper); err != nil || result.Handled != 43 {
+	if result, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil, b), upper); err != nil ||
+		result.Handled != 43 {
 		t.Errorf("EditAll: %+v, %v", result, err)
 	}
+
 	s.advance(time.Second)
 	if result, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, b)); err != nil || result.Handled != 3 {
 		t.Errorf("ReviveAll: %+v, %v", result, err)
 	}
+
 	odd := func(d inspect.DeadLetter) bool { return d.ID == "a-1" }
-	if result, err := s.Purge(t.Context(), "orders", inspect.AllDead(odd, inspect.BulkOptions{Prefix: "a"})); err != nil || result.Handled != 1 {
+	if result, err := s.Purge(t.Context(), "orders",
+		inspect.AllDead(odd, inspect.BulkOptions{Prefix: "a"})); err != nil || result.Handled != 1 {
 		t.Errorf("PurgeAll: %+v, %v", result, err)
 	}
+
 	s.advance(-time.Second)
 	if c := s.counts(); c.Dead != 1 || c.Fresh != 3 {
 		t.Errorf("%+v; want a-2 alone dead", c)
@@ -205,14 +231,22 @@ func TestAnIDThatNoListHasByPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := core.Entry{ID: "a", Payload: core.Payload{Data: []byte("p")}, When: core.In(time.Hour)}
-	if _, err := s.store.Push(t.Context(), ports.PushRequest{Queue: "plain", Shards: 1, Generation: 1, Entries: []core.Entry{entry}}); err != nil {
+	if _, err := s.store.Push(t.Context(), ports.PushRequest{
+		Queue:      "plain",
+		Shards:     1,
+		Generation: 1,
+		Entries:    []core.Entry{entry},
+	}); err != nil {
 		t.Fatal(err)
 	}
+
 	_, noIndex := s.RunNow(t.Context(), "plain", inspect.AllJobs(nil, inspect.BulkOptions{Prefix: "a"}))
 	s.failed("a", "a-2")
 	_, noText := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "\xff"}))
 	first, err := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "a", Limit: 1}))
-	_, other := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "b", Continue: first.Checkpoint}))
+	_, other := s.Bury(t.Context(), "orders",
+		inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "b", Continue: first.Checkpoint}))
+
 	for _, c := range []struct {
 		name      string
 		err, want error
@@ -233,6 +267,7 @@ func TestActionsOnFreshJobs(t *testing.T) {
 	failed := []string{"queued f-1 at 1h0m0s retries 1 [p] boom", "queued f-2 at 1h0m0s retries 1 [p] boom"}
 	claimed, late := []string{"claimed c-1 [p]"}, []string{"queued late at 2h0m1s retries 0 [p]"}
 	left := func(parts ...[]string) []string { return slices.Concat(parts...) }
+
 	acts := func(i *inspect.Inspector) map[string]onJobs {
 		return map[string]onJobs{
 			"BuryFresh":   on(i.Bury, inspect.FreshJobs),
@@ -241,6 +276,7 @@ func TestActionsOnFreshJobs(t *testing.T) {
 			"DeleteAll":   on(i.Delete, inspect.AllJobs),
 		}
 	}
+
 	for _, tt := range []struct {
 		name    string
 		o       inspect.BulkOptions
@@ -266,6 +302,7 @@ func TestActionsOnFreshJobs(t *testing.T) {
 				s.push(id, 2*time.Hour, "p")
 			}
 			s.advance(time.Second)
+
 			during := false
 			s.intercept().after = func(string) error { // after the first look, which is when it begins
 				if !during {
@@ -274,6 +311,7 @@ func TestActionsOnFreshJobs(t *testing.T) {
 				}
 				return nil
 			}
+
 			r, err := acts(s.Inspector)[tt.name](t.Context(), "orders", nil, tt.o)
 			if err != nil || r.Handled != tt.handled || tt.o.Prefix == "" && !tt.o.DryRun && r.Gone != 0 {
 				t.Errorf("%+v, %v; want %d handled", r, err, tt.handled)
@@ -281,7 +319,9 @@ func TestActionsOnFreshJobs(t *testing.T) {
 			if tt.want != nil {
 				s.holds(tt.want...)
 			}
-			if c := s.counts(); tt.name == "BuryFresh" && (c.Retrying != 2 || c.Claimed != 1 || c.Fresh+c.Dead != 152) || tt.o.DryRun && c.Fresh != 151 {
+
+			if c := s.counts(); tt.name == "BuryFresh" &&
+				(c.Retrying != 2 || c.Claimed != 1 || c.Fresh+c.Dead != 152) || tt.o.DryRun && c.Fresh != 151 {
 				t.Errorf("%+v", c)
 			}
 		})
@@ -300,11 +340,14 @@ func TestActionsOnFreshJobsGoOn(t *testing.T) {
 	if err != nil || r.Handled != 7 {
 		t.Fatalf("%+v, %v", r, err)
 	}
+
 	o.Limit, o.Continue = 0, r.Checkpoint
-	if _, err := s.Delete(t.Context(), "orders", inspect.FailedJobs(odd, o)); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+	if _, err := s.Delete(t.Context(), "orders",
+		inspect.FailedJobs(odd, o)); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("the action on failed jobs: %v", err)
 	}
-	if r, err := s.Delete(t.Context(), "orders", inspect.FreshJobs(odd, o)); err != nil || r.Handled != 50 || r.Earlier != 7 || s.counts().Fresh != 50 {
+	if r, err := s.Delete(t.Context(), "orders", inspect.FreshJobs(odd, o)); err != nil || r.Handled != 50 ||
+		r.Earlier != 7 || s.counts().Fresh != 50 {
 		t.Errorf("%+v, %v; want the other 43", r, err)
 	}
 }

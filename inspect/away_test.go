@@ -25,8 +25,10 @@ func TestWhatAListCantBeIsAnInvalidOption(t *testing.T) {
 	s := newFixture(t)
 	s.dead("d")
 	for name, o := range map[string]inspect.ListOptions{
-		"negative shard": {Shards: []int{-1}}, "no such shard": {Shards: []int{fixtureShards}},
-		"prefix of control characters": {SortBy: inspect.ByID, Prefix: "\x00"}, "from id that is not UTF-8": {SortBy: inspect.ByID, FromID: "\xff"},
+		"negative shard":               {Shards: []int{-1}},
+		"no such shard":                {Shards: []int{fixtureShards}},
+		"prefix of control characters": {SortBy: inspect.ByID, Prefix: "\x00"},
+		"from id that is not UTF-8":    {SortBy: inspect.ByID, FromID: "\xff"},
 	} {
 		for _, err := range s.Morgue(t.Context(), "orders", o) {
 			if !errors.Is(err, inspect.ErrInvalidOptions) {
@@ -34,7 +36,10 @@ func TestWhatAListCantBeIsAnInvalidOption(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Prefix: "\n", DryRun: true})); !errors.Is(err, inspect.ErrInvalidOptions) {
+
+	if _, err := s.Purge(t.Context(), "orders",
+		inspect.AllDead(nil,
+			inspect.BulkOptions{Prefix: "\n", DryRun: true})); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("a bulk prefix: %v; want ErrInvalidOptions", err)
 	}
 }
@@ -80,14 +85,16 @@ func TestAContinuedActionIsDoneThoughAFinishedShardIsAway(t *testing.T) {
 	s.advance(time.Second)
 	var kept []inspect.Checkpoint
 	ctx, kill := context.WithCancel(t.Context())
-	_, _ = s.Revive(ctx, "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Checkpoint: func(c inspect.Checkpoint) {
-		if kept = append(kept, c); len(kept) == 2 {
-			kill()
-		}
-	}}))
+	_, _ = s.Revive(ctx, "orders",
+		inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Checkpoint: func(c inspect.Checkpoint) {
+			if kept = append(kept, c); len(kept) == 2 {
+				kill()
+			}
+		}}))
 
 	i := inspect.New(&awayStore{s.store}, inspect.Options{})
-	r, err := i.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Continue: kept[1]}))
+	r, err := i.Revive(t.Context(), "orders",
+		inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Continue: kept[1]}))
 	if c := s.counts(); c.Dead != 0 {
 		t.Fatalf("%+v", c)
 	}
@@ -100,6 +107,7 @@ func TestNamedIDsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 	s := newFixture(t)
 	ids := numbered("d", 30)
 	s.dead(ids...)
+
 	store := away0{s.store}
 	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "orders", inspect.DeadIDs(ids...))
 	want := 0
@@ -108,6 +116,7 @@ func TestNamedIDsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 			want++
 		}
 	}
+
 	var partial *inspect.PartialError
 	if r.Handled != want || !errors.As(err, &partial) {
 		t.Errorf("%d revived (%v); want the %d of the shards that are there", r.Handled, err, want)
@@ -150,12 +159,14 @@ func TestAnImportGoesOnThoughAShardIsAway(t *testing.T) {
 			want++
 		}
 	}
+
 	s := newFixture(t)
 	r, err := inspect.New(away0{s.store}, inspect.Options{}).Import(t.Context(), "orders", sequence(letters, nil), nil)
 	var partial *inspect.PartialError
 	if r.Handled != want || !errors.As(err, &partial) || len(partial.Unreached) != 1 {
 		t.Errorf("%d imported (%v); want the %d of the shards that are there", r.Handled, err, want)
 	}
+
 	r, err = s.Import(t.Context(), "orders", sequence(letters, nil), nil)
 	if err != nil || r.Handled != len(letters)-want || s.counts().Dead != int64(len(letters)) {
 		t.Errorf("%d imported (%v) when it is back; want the other %d", r.Handled, err, len(letters)-want)
@@ -167,6 +178,7 @@ func TestFreshOnesComeInLargePages(t *testing.T) {
 	s := newFixture(t)
 	s.failed(numbered("f", 2000)...)
 	s.push("fresh", 1000*time.Hour, "p")
+
 	h := s.intercept()
 	calls := 0
 	h.before = func(method string) error {
@@ -175,12 +187,14 @@ func TestFreshOnesComeInLargePages(t *testing.T) {
 		}
 		return nil
 	}
+
 	for _, limit := range []int{1, 100} {
 		calls = 0
 		n := 0
 		for range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{Fresh: true, Limit: limit})) {
 			n++
 		}
+
 		if n != 1 || calls > 2000/ports.DefaultPage+2 {
 			t.Errorf("Limit %d: %d exchanges with the store for %d job behind 2000 others", limit, calls, n)
 		}

@@ -76,12 +76,24 @@ type BulkOptions struct {
 func (o *BulkOptions) action(verb, queue string, filtered, keeps bool) *action {
 	a := newAction(verb, o.Progress)
 	a.all = o
-	at := bulk.Standing{Action: verb, Queue: queue, Prefix: o.Prefix, Group: o.Group, Part: o.Prefix != "" || o.Group != "" || !o.Before.IsZero()}
+	at := bulk.Standing{
+		Action: verb,
+		Queue:  queue,
+		Prefix: o.Prefix,
+		Group:  o.Group,
+		Part:   o.Prefix != "" || o.Group != "" || !o.Before.IsZero(),
+	}
 	if filtered {
 		at.Filter = bulk.Digest(o.Filter)
 	}
+
 	limits := bulk.Options{
-		Before: core.MaxInstant, Limit: o.Limit, Rate: o.Rate, Stop: o.Stop, DryRun: o.DryRun, Keeps: keeps && !o.DryRun && (!filtered || o.Filter != ""),
+		Before: core.MaxInstant,
+		Limit:  o.Limit,
+		Rate:   o.Rate,
+		Stop:   o.Stop,
+		DryRun: o.DryRun,
+		Keeps:  keeps && !o.DryRun && (!filtered || o.Filter != ""),
 	}
 	if !o.Before.IsZero() {
 		limits.Before = core.InstantOf(o.Before)
@@ -89,6 +101,7 @@ func (o *BulkOptions) action(verb, queue string, filtered, keeps bool) *action {
 	if o.Checkpoint != nil {
 		limits.Checkpoint = func(text string) { o.Checkpoint(Checkpoint(text)) }
 	}
+
 	a.run = bulk.New(at, limits, a.Tally)
 	if a.invalid = o.check(); a.invalid == nil && o.Continue != "" {
 		a.invalid = a.run.Continue(string(o.Continue))
@@ -98,7 +111,8 @@ func (o *BulkOptions) action(verb, queue string, filtered, keeps bool) *action {
 
 func (o *BulkOptions) check() error {
 	if o.Limit < 0 || o.Rate < 0 {
-		return fmt.Errorf("%w: Limit %d, Rate %d; neither may be negative, 0 means no limit", ErrInvalidOptions, o.Limit, o.Rate)
+		return fmt.Errorf("%w: Limit %d, Rate %d; neither may be negative, 0 means no limit",
+			ErrInvalidOptions, o.Limit, o.Rate)
 	}
 	if o.Group != "" && o.Prefix != "" {
 		return fmt.Errorf("%w: Group %q beside Prefix %q; give only one of them", ErrInvalidOptions, o.Group, o.Prefix)
@@ -235,9 +249,11 @@ func (a *action) end(err error) (Result, error) {
 		}
 		missed = a.run.Missed
 	}
+
 	if err = cmp.Or(err, partial(missed)); err != nil {
 		return a.result(last), fmt.Errorf("%s: %w", a.verb, err)
 	}
+
 	a.Pass(a.Total-a.Done, 0)
 	r := a.result("")
 	if a.run != nil && !a.run.At.Part {
@@ -279,18 +295,25 @@ const maxSamples = 10
 // onReached acts on named entries, shard by shard, in the steps into which chunks divides the
 // entries of a shard. It skips the shards that can't be reached.
 func onReached[E any](
-	ctx context.Context, a *action, entries []E,
-	id func(*E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
+	ctx context.Context,
+	a *action,
+	entries []E,
+	id func(*E) string,
+	chunks func([]E) iter.Seq[[]E],
+	step func(Store, core.Shard, []E) (ports.StepReply, error),
 ) error {
 	shards, err := a.inspector.shards(ctx, a.queue)
 	if err != nil {
 		return err
 	}
+
 	for at, entries := range bulk.ByShard(entries, shards, id) {
 		shard := core.Shard{Queue: a.queue, Index: at}
 		for chunk := range chunks(entries) {
 			err := a.try(ctx, shard, func() error {
-				return onChunk(ctx, a, chunk, func(s Store, chunk []E) (ports.StepReply, error) { return step(s, shard, chunk) })
+				return onChunk(ctx, a, chunk, func(s Store, chunk []E) (ports.StepReply, error) {
+					return step(s, shard, chunk)
+				})
 			})
 			if err != nil {
 				return fmt.Errorf("shard %v: %w", shard, err)
@@ -308,12 +331,14 @@ func (a *action) try(ctx context.Context, shard core.Shard, call func() error) e
 		if err == nil || refused(err) || ctx.Err() != nil {
 			return err
 		}
+
 		stats, failed := a.inspector.queueStats(ctx, a.queue)
 		if failed != nil || !slices.Contains(stats.Unreached, shard) {
 			return err
 		}
 		a.unreached = stats.Unreached
 	}
+
 	a.skipped = append(a.skipped, shard)
 	return nil
 }

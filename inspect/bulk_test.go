@@ -21,6 +21,7 @@ import (
 // bulk returns each action on all entries of a kind.
 func bulk(i *inspect.Inspector, o inspect.BulkOptions) map[string]func(context.Context) (inspect.Result, error) {
 	all := func(inspect.DeadLetter) bool { return true }
+
 	return map[string]func(context.Context) (inspect.Result, error){
 		"RunAllNow": func(ctx context.Context) (inspect.Result, error) {
 			return i.RunNow(ctx, "orders", inspect.AllJobs(nil, o))
@@ -68,6 +69,7 @@ func TestBulkActionsEndWhileMoreComes(t *testing.T) {
 	for name := range bulk(nil, inspect.BulkOptions{}) {
 		t.Run(name, func(t *testing.T) {
 			s := withManyEntries(t)
+
 			hooked := s.intercept()
 			rounds := 0
 			hooked.after = func(call string) error {
@@ -85,6 +87,7 @@ func TestBulkActionsEndWhileMoreComes(t *testing.T) {
 				s.bury()
 				return nil
 			}
+
 			result, err := bulk(s.Inspector, inspect.BulkOptions{})[name](t.Context())
 			if err != nil || result.Handled != manyEntries {
 				t.Errorf("%+v, %v; want %d handled", result, err, manyEntries)
@@ -98,6 +101,7 @@ func TestActionsOnAllAreBoundedAlsoWhenTheClockStands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
 			s.dead("a", "b", "c")
+
 			calls := 0
 			s.intercept().after = func(string) error {
 				if calls++; calls < 20 { // behind each call, more than a page
@@ -105,6 +109,7 @@ func TestActionsOnAllAreBoundedAlsoWhenTheClockStands(t *testing.T) {
 				}
 				return nil
 			}
+
 			result, err := bulk(s.Inspector, inspect.BulkOptions{})[name](t.Context())
 			if err != nil || result.Handled != 3 || calls > 10 {
 				t.Errorf("%+v, %v after %d calls; want 3 handled", result, err, calls)
@@ -118,6 +123,7 @@ func TestWhatIsBuriedMeanwhileTakesNobodysPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
 			s.dead("a", "b", "c", "d", "e", "f")
+
 			operator := s.Inspector
 			s.intercept().after = func(call string) error {
 				if call != "Stats" {
@@ -130,6 +136,7 @@ func TestWhatIsBuriedMeanwhileTakesNobodysPlace(t *testing.T) {
 				s.dead("u", "v", "w", "x", "y", "z")
 				return nil
 			}
+
 			var last inspect.Progress
 			o := inspect.BulkOptions{Progress: func(p inspect.Progress) { last = p }}
 			result, err := bulk(s.Inspector, o)[name](t.Context())
@@ -139,6 +146,7 @@ func TestWhatIsBuriedMeanwhileTakesNobodysPlace(t *testing.T) {
 			if want := (inspect.Progress{Done: 6, Total: 6, Handled: 3}); last != want {
 				t.Errorf("the last report is %+v, want %+v", last, want)
 			}
+
 			var fresh []string
 			for dead := range must(t, operator.Morgue(t.Context(), "orders", inspect.ListOptions{Payloads: 1})) {
 				if string(dead.Payloads[0].Data) == "p" {
@@ -202,6 +210,7 @@ func TestProgressRisesToTheTotal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if want := manyEntries / ports.MaxStep; len(seen) < want {
 				t.Errorf("%d reports, want %d at least", len(seen), want)
 			}
@@ -210,6 +219,7 @@ func TestProgressRisesToTheTotal(t *testing.T) {
 					t.Fatalf("report %d is %+v", at, p)
 				}
 			}
+
 			want := inspect.Progress{Done: manyEntries, Total: manyEntries, Handled: result.Handled}
 			if last := seen[len(seen)-1]; last != want || result.Handled != manyEntries {
 				t.Errorf("the last report is %+v, the result %+v; want %+v", last, result, want)
@@ -280,21 +290,26 @@ func TestBulkActionsStopInTheMiddle(t *testing.T) {
 			s := withManyEntries(t)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
+
 			var last inspect.Progress
 			o := inspect.BulkOptions{Progress: func(p inspect.Progress) {
 				if last = p; p.Done >= manyEntries/2 {
 					stop()
 				}
 			}}
+
 			before := s.counts()
 			result, err := bulk(s.Inspector, o)[name](ctx)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("%v; want context.Canceled", err)
 			}
-			if result.Handled < manyEntries/2 || result.Handled > manyEntries/2+ports.MaxStep || result.Handled != last.Handled {
+
+			if result.Handled < manyEntries/2 || result.Handled > manyEntries/2+ports.MaxStep ||
+				result.Handled != last.Handled {
 				t.Errorf("%+v, the last report %+v; want about half", result, last)
 			}
-			if after := s.counts(); changed(before, after) != int64(result.Handled) && name != "RunAllNow" && name != "EditAll" {
+			if after := s.counts(); changed(before, after) != int64(result.Handled) && name != "RunAllNow" &&
+				name != "EditAll" {
 				t.Errorf("%d handled, but from %+v it came to %+v", result.Handled, before, after)
 			}
 		})

@@ -21,6 +21,7 @@ func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) 
 	if i == nil || i.store == nil {
 		return reply, fmt.Errorf("%w: the inspector has no store; pass one to inspect.New", ErrInvalidOptions)
 	}
+
 	defer func() {
 		if v := recover(); v != nil {
 			err = i.panicked(v)
@@ -44,10 +45,12 @@ func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, erro
 				return reply, fmt.Errorf("%w while repeating after: %w", ended, err)
 			}
 		}
+
 		if ended := ctx.Err(); ended != nil {
 			return reply, ended
 		}
-		if reply, err = ask(i, call); err == nil || refused(err) || errors.Is(err, errStorePanicked) || ctx.Err() != nil {
+		if reply, err = ask(i, call); err == nil || refused(err) ||
+			errors.Is(err, errStorePanicked) || ctx.Err() != nil {
 			return reply, err
 		}
 	}
@@ -71,7 +74,8 @@ const mostPanics = 16
 func (i *Inspector) panicked(v any) error {
 	text := fmt.Sprint(v)
 	if i.panics.Pass(time.Now(), text) {
-		i.log.Error("the store panicked; the outcome of the call is unknown", "error", text, "stack", string(debug.Stack()))
+		i.log.Error("the store panicked; the outcome of the call is unknown",
+			"error", text, "stack", string(debug.Stack()))
 	}
 	return fmt.Errorf("%w: %s", errStorePanicked, text)
 }
@@ -89,7 +93,8 @@ func (e *PartialError) Error() string {
 	if len(e.Unreached) == 1 {
 		return fmt.Sprintf("shard %v can't be reached now; the result covers the other shards", e.Unreached[0])
 	}
-	return fmt.Sprintf("%d shards can't be reached now, the first is %v; the result covers the other shards", len(e.Unreached), e.Unreached[0])
+	return fmt.Sprintf("%d shards can't be reached now, the first is %v; the result covers the other shards",
+		len(e.Unreached), e.Unreached[0])
 }
 
 // partial returns a *PartialError for missing shards, or nil if no shard is missing.

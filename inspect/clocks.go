@@ -26,7 +26,8 @@ func (i *Inspector) checkClocks(ctx context.Context) Check {
 	before := time.Now()
 	reply, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
 	if err != nil {
-		row.Status, row.Value, row.Advice = CheckUnknown, err.Error(), "run the check again once the list of servers can be read"
+		row.Status, row.Value, row.Advice = CheckUnknown, err.Error(),
+			"run the check again once the list of servers can be read"
 		return row
 	}
 
@@ -51,8 +52,8 @@ func (i *Inspector) checkClocks(ctx context.Context) Check {
 	row.Value = fmt.Sprintf("all within %v of the store's clock", ports.ClockLimit)
 	if len(wrong) > 0 {
 		row.Status, row.Value = CheckWarn, strings.Join(wrong, ", ")
-		row.Advice = "synchronise the clocks of these hosts and of the store, as NTP does: default scores come from the clocks of pushers, " +
-			"and times on dashboards from those of servers"
+		row.Advice = "synchronise the clocks of these hosts and of the store, as NTP does: " +
+			"default scores come from the clocks of pushers, and times on dashboards from those of servers"
 	}
 	return row
 }

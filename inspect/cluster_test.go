@@ -39,11 +39,13 @@ func inCluster(t *testing.T, waking bool, test func(c *cluster)) {
 		if !waking {
 			store = struct{ ports.ShardStore }{store}
 		}
+
 		c := &cluster{
 			Inspector: inspect.New(store, inspect.Options{}), t: t, store: store,
 			queue:   skein.NewQueue("orders", skein.QueueOptions[string]{Shards: 12}),
 			started: make(map[string]time.Time), by: make(map[string]int),
 		}
+
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		for n := range 3 {
@@ -54,9 +56,11 @@ func inCluster(t *testing.T, waking bool, test func(c *cluster)) {
 				}
 			})
 		}
+
 		time.Sleep(2 * clusterTTL)
 		synctest.Wait()
 		test(c)
+
 		stop()
 		running.Wait()
 	})
@@ -64,13 +68,20 @@ func inCluster(t *testing.T, waking bool, test func(c *cluster)) {
 
 func (c *cluster) server(name string) *skein.Server {
 	o := skein.ServerOptions{
-		Name: name, Version: "v7", Lanes: 20, PollInterval: clusterPoll, LeaseTTL: clusterTTL, Logger: slog.New(slog.DiscardHandler),
+		Name:         name,
+		Version:      "v7",
+		Lanes:        20,
+		PollInterval: clusterPoll,
+		LeaseTTL:     clusterTTL,
+		Logger:       slog.New(slog.DiscardHandler),
 	}
+
 	return skein.NewServer(c.store, o, c.queue.Handler(func(ctx context.Context, id string, payloads []string) error {
 		c.mu.Lock()
 		c.started[id] = time.Now()
 		c.by[name]++
 		c.mu.Unlock()
+
 		d, err := time.ParseDuration(payloads[0])
 		if err != nil || d == 0 {
 			return err

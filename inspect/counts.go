@@ -114,7 +114,13 @@ type MinuteStats struct {
 }
 
 func queueOf(q *ports.Queue) Queue {
-	return Queue{Name: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs, Merge: q.Merge, Paused: q.Paused}
+	return Queue{
+		Name:     q.Name,
+		Shards:   q.Shards,
+		IndexIDs: q.IndexIDs,
+		Merge:    q.Merge,
+		Paused:   q.Paused,
+	}
 }
 
 func queueStatsOf(s *ports.QueueStats) QueueStats {
@@ -131,7 +137,12 @@ func queueStatsOf(s *ports.QueueStats) QueueStats {
 }
 
 func shardStatsOf(s *ports.ShardStats, now core.Instant) ShardStats {
-	stats := ShardStats{Shard: s.Shard, Counts: countsOf(&s.Counts, s.Orphaned(now), orphanHead(s, now), now), Owner: s.Owner, Token: s.Token}
+	stats := ShardStats{
+		Shard:  s.Shard,
+		Counts: countsOf(&s.Counts, s.Orphaned(now), orphanHead(s, now), now),
+		Owner:  s.Owner,
+		Token:  s.Token,
+	}
 	if s.Owner != "" {
 		stats.ExpiresAt = s.ExpiresAt.Time()
 	}
@@ -148,10 +159,19 @@ func orphanHead(s *ports.ShardStats, now core.Instant) core.Head {
 // countsOf makes the counts of a shard or a queue. left is the time from which its orphans wait.
 func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant) Counts {
 	counts := Counts{
-		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Orphaned: orphaned, Dead: c.Dead,
-		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Earlier(left).Lag(now), Quarantined: c.Quarantined,
-		Superseded: c.Superseded, Held: c.Held,
+		Fresh:       c.Fresh,
+		Retrying:    c.Retrying,
+		Claimed:     c.Claimed,
+		Orphaned:    orphaned,
+		Dead:        c.Dead,
+		Processed:   c.Processed,
+		Failed:      c.Failed,
+		Lag:         c.Oldest.Earlier(left).Lag(now),
+		Quarantined: c.Quarantined,
+		Superseded:  c.Superseded,
+		Held:        c.Held,
 	}
+
 	if c.Oldest.OK && c.Oldest.Due != core.MaxInstant { // held jobs are never due
 		counts.Oldest = c.Oldest.Due.Time()
 	}
@@ -160,7 +180,14 @@ func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant)
 
 func minuteStatsOf(m *ports.MinuteStats) MinuteStats {
 	return MinuteStats{
-		At: m.At.Time(), Processed: m.Processed, Failed: m.Failed, Wait: m.Wait, Run: m.Run,
-		WaitMean: m.MeanWait(), WaitDeviation: m.WaitDeviation(), RunMean: m.MeanRun(), RunDeviation: m.RunDeviation(),
+		At:            m.At.Time(),
+		Processed:     m.Processed,
+		Failed:        m.Failed,
+		Wait:          m.Wait,
+		Run:           m.Run,
+		WaitMean:      m.MeanWait(),
+		WaitDeviation: m.WaitDeviation(),
+		RunMean:       m.MeanRun(),
+		RunDeviation:  m.RunDeviation(),
 	}
 }

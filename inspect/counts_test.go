@@ -34,14 +34,17 @@ func TestAFailureStaysCountedWithoutItsDeadLetter(t *testing.T) {
 	s.deadAndFailed("at first", 0, 0)
 	s.dead("a")
 	s.deadAndFailed("after a burial", 1, 1)
+
 	if _, err := s.Revive(t.Context(), "orders", inspect.DeadIDs("a")); err != nil {
 		t.Fatal(err)
 	}
 	s.deadAndFailed("after the revive", 0, 1)
+
 	s.lastChance(func(p core.RetryPolicy, c *core.Claim) core.Settlement {
 		return p.Settlement(c, &core.Outcome{Kind: core.Failed, Error: "boom"}, 0)
 	})
 	s.deadAndFailed("after the last retry has failed", 1, 2)
+
 	if _, err := s.Purge(t.Context(), "orders", inspect.DeadIDs("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +76,20 @@ func TestAJobThatLostItsLastServerIsPushedAndPurged(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want queued %v, dead %v and not claimed", when, f, err, queued, dead)
 		}
 	}
+
 	s.pushAll("a")
 	s.lastChance(core.RetryPolicy.Recover)
 	found("after the last recovery", false, true)
+
 	s.pushAll("a")
 	found("after a push", true, true)
 	s.lastChance(core.RetryPolicy.Recover)
+
 	if r, err := s.Revive(t.Context(), "orders", inspect.DeadIDs("a")); err != nil || r.Handled != 1 {
 		t.Errorf("revived %d, %v", r.Handled, err)
 	}
 	found("after a revive", true, false)
+
 	s.lastChance(core.RetryPolicy.Recover)
 	if r, err := s.Purge(t.Context(), "orders", inspect.DeadIDs("a")); err != nil || r.Handled != 1 {
 		t.Errorf("purged %d, %v", r.Handled, err)

@@ -63,14 +63,17 @@ func decodeCursor(text string) (Cursor, error) {
 	if len(text) > base64.RawURLEncoding.EncodedLen(binary.MaxVarintLen64+core.MaxIDBytes) {
 		return Cursor{}, errors.New("it is too long")
 	}
+
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return Cursor{}, err
 	}
+
 	key, n := binary.Uvarint(data)
 	if n <= 0 || key > uint64(core.MaxInstant) {
 		return Cursor{}, errors.New("its place is out of range")
 	}
+
 	c := Cursor{key: int64(key), id: string(data[n:])}
 	if err := core.ValidateID(c.id); err != nil {
 		return Cursor{}, err

@@ -15,12 +15,14 @@ func TestCursorsSurviveAURL(t *testing.T) {
 	ids := []string{"order-1", "a b/c?d&e=f#g%h+i", "Zürich 🧵", strings.Repeat("x", 512)}
 	s := newFixture(t)
 	s.pushAll(ids...)
+
 	for _, order := range []inspect.SortBy{inspect.ByTime, inspect.ByID} {
 		for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{SortBy: order})) {
 			query := url.Values{"after": {job.Cursor.String()}}.Encode()
 			if got := "after=" + job.Cursor.String(); got != query {
 				t.Errorf("the cursor of %q is escaped in a URL: %s", job.ID, query)
 			}
+
 			values, err := url.ParseQuery(query)
 			if err != nil {
 				t.Fatal(err)
@@ -36,15 +38,18 @@ func TestCursorsSurviveAURL(t *testing.T) {
 func TestCursorsSurviveJSON(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("order-1")
+
 	type page struct{ Start, After inspect.Cursor }
 	var in, out page
 	for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{})) {
 		in.After = job.Cursor
 	}
+
 	text, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := json.Unmarshal(text, &out); err != nil || in != out {
 		t.Errorf("%s reads as %v, %v; want %v", text, out, err, in)
 	}

@@ -19,6 +19,7 @@ func upper(_ string, p core.Payload) ([]byte, bool, error) {
 
 func TestAnEditKeepsMergesAndStops(t *testing.T) {
 	full := errors.New("no such order")
+
 	for name, c := range map[string]struct {
 		edit    inspect.EditFunc
 		handled int
@@ -60,6 +61,7 @@ func TestAnEditKeepsMergesAndStops(t *testing.T) {
 				if result.Handled != c.handled || !errors.Is(err, c.err) {
 					t.Errorf("%+v, %v; want %d, %v", result, err, c.handled, c.err)
 				}
+
 				for _, line := range s.state() {
 					if strings.HasPrefix(line, "dead a") && line != c.want {
 						t.Errorf("the dead letter is\n%s, want\n%s", line, c.want)
@@ -98,11 +100,15 @@ func TestAnEditWithoutAFunctionIsRefused(t *testing.T) {
 	s.dead("a")
 	before := s.state()
 	o := inspect.BulkOptions{}
+
 	for name, call := range map[string]func() (inspect.Result, error){
-		"of a dead letter": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs("a"), nil) },
-		"of nothing":       func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(), nil) },
+		"of a dead letter": func() (inspect.Result, error) {
+			return s.Edit(t.Context(), "orders", inspect.DeadIDs("a"), nil)
+		},
+		"of nothing": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(), nil) },
 		"of payloads": func() (inspect.Result, error) {
-			return s.Edit(t.Context(), "orders", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: data("p")}), nil)
+			return s.Edit(t.Context(), "orders",
+				inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: data("p")}), nil)
 		},
 		"of all": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.AllDead(nil, o), nil) },
 	} {
@@ -110,5 +116,6 @@ func TestAnEditWithoutAFunctionIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, want ErrInvalidOptions", name, err)
 		}
 	}
+
 	s.holds(before...)
 }

@@ -29,7 +29,12 @@ type counted struct {
 func newCounted(t *testing.T) *counted {
 	store := memory.New(memory.Options{})
 	c := &counted{inspect.New(store, inspect.Options{}), t, store}
-	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "counted", Shards: 2, IndexIDs: true, Merge: everyRule}); err != nil {
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{
+		Queue:    "counted",
+		Shards:   2,
+		IndexIDs: true,
+		Merge:    everyRule,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -70,10 +75,12 @@ func (c *counted) has(queue, id string, queued, dead []string) {
 			c.t.Errorf("%s of %s (-want +got):\n%s", way, id, diff)
 		}
 	}
+
 	found, err := c.Find(c.t.Context(), queue, id)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+
 	var inQueue, inMorgue []core.Payload
 	if found.Queued != nil {
 		inQueue = found.Queued.Payloads
@@ -81,8 +88,10 @@ func (c *counted) has(queue, id string, queued, dead []string) {
 	if found.DeadLetter != nil {
 		inMorgue = found.DeadLetter.Payloads
 	}
+
 	check("Find", inQueue, queued)
 	check("Find in the morgue", inMorgue, dead)
+
 	for place, want := range map[inspect.Place][]string{inspect.PlaceQueued: queued, inspect.PlaceDead: dead} {
 		var got []core.Payload
 		for p := range must(c.t, c.Payloads(c.t.Context(), queue, id, inspect.PayloadOptions{Place: place})) {
@@ -90,6 +99,7 @@ func (c *counted) has(queue, id string, queued, dead []string) {
 		}
 		check("Payloads "+place.String(), got, want)
 	}
+
 	list := inspect.ListOptions{SortBy: inspect.ByID, FromID: id, Limit: 1, Payloads: 10}
 	for j := range must(c.t, c.Jobs(c.t.Context(), queue, list)) {
 		if j.ID == id {
@@ -133,7 +143,8 @@ func TestCopiesOfEqualBytesAreNamedTogether(t *testing.T) {
 	r, err = c.Bury(t.Context(), "counted", inspect.FirstPayloads(first...))
 	c.handled("BuryFirst of another payload", r, err, 0)
 	c.has("counted", "a", []string{"y@2", "x@3", "z@4", "x@5"}, []string{"x@1"})
-	r, err = c.Delete(t.Context(), "counted", inspect.FirstPayloads(inspect.FirstPayload{ID: "a", Data: []byte("y")}, inspect.FirstPayload{ID: "nobody"}))
+	r, err = c.Delete(t.Context(), "counted",
+		inspect.FirstPayloads(inspect.FirstPayload{ID: "a", Data: []byte("y")}, inspect.FirstPayload{ID: "nobody"}))
 	c.handled("DeleteFirst", r, err, 1)
 	r, err = c.Bury(t.Context(), "counted", inspect.JobIDs("a"))
 	c.handled("Bury", r, err, 1)
@@ -178,6 +189,7 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 	} {
 		t.Run(rule.String(), func(t *testing.T) {
 			c := newCounted(t)
+
 			for _, queue := range []string{"moved", "back"} {
 				r := ports.DeclareRequest{Queue: queue, Shards: 2, IndexIDs: true, Merge: everyRule}
 				if queue == "moved" {
@@ -190,16 +202,19 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			c.push("dead", "x@1", "y@2", "x@3")
 			r, err := c.Bury(t.Context(), "counted", inspect.JobIDs("dead"))
 			c.handled("Bury", r, err, 1)
 			c.push("a", "x@1", "y@2", "x@3")
+
 			var exported []core.DeadLetter
 			for d := range must(t, c.Export(t.Context(), "counted", inspect.ListOptions{})) {
 				d.ID = "imported"
 				d.Payloads = slices.Clone(d.Payloads)
 				exported = append(exported, d)
 			}
+
 			list := func(yield func(core.DeadLetter, error) bool) {
 				for _, d := range exported {
 					if !yield(d, nil) {
@@ -207,27 +222,35 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 					}
 				}
 			}
+
 			r, err = c.Import(t.Context(), "moved", list, nil)
 			c.handled("Import", r, err, 1)
 			c.has("moved", "imported", nil, want)
+
 			r, err = c.Move(t.Context(), "counted", movedTo, inspect.JobIDs("a", "dead"))
 			c.handled("Move", r, err, 2)
 			c.has("counted", "a", nil, nil)
 			c.has("counted", "dead", nil, nil)
 			c.has("moved", "a", want, nil)
 			c.has("moved", "dead", nil, want)
+
 			stats, err := c.Stats(t.Context(), "moved")
 			dropped := map[bool]int64{true: 3}[rule.Keep > 0] // one of each id
 			if err != nil || stats[0].Superseded != dropped {
 				t.Errorf("%d superseded, %v; want %d", stats[0].Superseded, err, dropped)
 			}
-			r, err = c.Move(t.Context(), "moved", inspect.Target{Queue: "back"}, inspect.AllJobs(nil, inspect.BulkOptions{}))
+
+			r, err = c.Move(t.Context(), "moved", inspect.Target{Queue: "back"},
+				inspect.AllJobs(nil, inspect.BulkOptions{}))
 			c.handled("MoveAll", r, err, 1)
-			r, err = c.MoveMorgue(t.Context(), "moved", inspect.Target{Queue: "back"}, inspect.AllDead(nil, inspect.BulkOptions{}))
+			r, err = c.MoveMorgue(t.Context(), "moved", inspect.Target{Queue: "back"},
+				inspect.AllDead(nil, inspect.BulkOptions{}))
 			c.handled("MoveMorgue", r, err, 2)
+
 			for _, id := range []string{"a", "dead", "imported"} {
 				c.has("moved", id, nil, nil)
 			}
+
 			c.has("back", "a", want, nil)
 			c.has("back", "dead", nil, want)
 			c.has("back", "imported", nil, want)
@@ -251,18 +274,23 @@ func TestEntriesThatJustFitIntoAStepMoveIntoAnEveryQueue(t *testing.T) {
 	if err := c.Pause(t.Context(), "last"); err != nil {
 		t.Fatal(err)
 	}
+
 	const payloads, size = 16, core.MaxStepBytes / 16
 	for id := range 4 {
 		r := ports.PushRequest{Queue: "plain", Shards: 1, Generation: 1}
 		for n := range payloads {
 			data := make([]byte, size)
 			data[0] = byte(n)
-			r.Entries = append(r.Entries, core.Entry{ID: fmt.Sprint(id), Payload: core.Payload{Data: data, Score: float64(n)}})
+			r.Entries = append(r.Entries, core.Entry{
+				ID:      fmt.Sprint(id),
+				Payload: core.Payload{Data: data, Score: float64(n)},
+			})
 		}
 		if _, err := c.store.Push(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	r, err := c.Bury(t.Context(), "plain", inspect.JobIDs("2", "3"))
 	c.handled("Bury", r, err, 2)
 	to := inspect.Target{Queue: "last"}
@@ -272,7 +300,13 @@ func TestEntriesThatJustFitIntoAStepMoveIntoAnEveryQueue(t *testing.T) {
 	c.handled("MoveAll", r, err, 1)
 	r, err = c.MoveMorgue(t.Context(), "plain", to, inspect.AllDead(nil, inspect.BulkOptions{}))
 	c.handled("MoveMorgue", r, err, 1)
-	for id, place := range []inspect.Place{inspect.PlaceQueued, inspect.PlaceQueued, inspect.PlaceDead, inspect.PlaceDead} {
+
+	for id, place := range []inspect.Place{
+		inspect.PlaceQueued,
+		inspect.PlaceQueued,
+		inspect.PlaceDead,
+		inspect.PlaceDead,
+	} {
 		n := 0
 		for p := range must(t, c.Payloads(t.Context(), "last", fmt.Sprint(id), inspect.PayloadOptions{Place: place})) {
 			if len(p.Data) != size || p.Data[0] != byte(n) || p.Score != float64(n) {
@@ -284,6 +318,7 @@ func TestEntriesThatJustFitIntoAStepMoveIntoAnEveryQueue(t *testing.T) {
 			t.Errorf("id %d has %d payloads, want %d", id, n, payloads)
 		}
 	}
+
 	stats, err := c.Stats(t.Context(), "plain")
 	if err != nil || stats[0].Length() != 0 || stats[0].Dead != 0 {
 		t.Errorf("the source has %+v, %v", stats[0].Counts, err)
@@ -298,16 +333,23 @@ func TestAllCopiesAreHandledInSteps(t *testing.T) {
 		c.push("a", fmt.Sprint("x@", n))
 	}
 	c.push("a", "y@-1")
+
 	for range 10 { // a step buries a part
 		if _, err := c.Bury(t.Context(), "counted", inspect.JobIDs("a")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r, err := c.Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("x")}})); err != nil || r.Handled != 1 {
+
+	if r, err := c.Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{
+		ID:       "a",
+		Payloads: [][]byte{[]byte("x")},
+	})); err != nil || r.Handled != 1 {
 		t.Errorf("RevivePayloads: %+v, %v; want one dead letter handled", r, err)
 	}
+
 	found, err := c.Find(t.Context(), "counted", "a")
-	if err != nil || found.Queued == nil || found.Queued.PayloadCount != copies || found.DeadLetter == nil || found.DeadLetter.PayloadCount != 1 {
+	if err != nil || found.Queued == nil || found.Queued.PayloadCount != copies || found.DeadLetter == nil ||
+		found.DeadLetter.PayloadCount != 1 {
 		t.Errorf("%+v, %v; want %d payloads queued and one dead", found, err, copies)
 	}
 }
@@ -340,13 +382,19 @@ func TestARevivalOfCopiesEndsThoughTheyAreBuriedAgain(t *testing.T) {
 	for n := range copies {
 		c.push("a", fmt.Sprint("x@", n))
 	}
+
 	for range 10 { // a step buries a part
 		if _, err := c.Bury(t.Context(), "counted", inspect.JobIDs("a")); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	store := &reburying{Store: c.store}
-	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("x")}}))
+	r, err := inspect.New(store,
+		inspect.Options{}).Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{
+		ID:       "a",
+		Payloads: [][]byte{[]byte("x")},
+	}))
 	if err != nil || r.Handled != 1 || store.revives != 3 {
 		t.Errorf("RevivePayloads: %+v, %v, in %d steps; want one dead letter in 3", r, err, store.revives)
 	}
@@ -374,13 +422,17 @@ func TestNamedPayloadsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 		dead = append(dead, inspect.DeadLetterPayloads{ID: id, Payloads: [][]byte{[]byte("x")}})
 		want += core.ShardOf(id, 2)
 	}
+
 	i := inspect.New(everyAway{away0{c.store}}, inspect.Options{})
 	var partial *inspect.PartialError
-	if r, err := i.Bury(t.Context(), "counted", inspect.FirstPayloads(first...)); r.Handled != want || !errors.As(err, &partial) {
+	if r, err := i.Bury(t.Context(), "counted", inspect.FirstPayloads(first...)); r.Handled != want ||
+		!errors.As(err, &partial) {
 		t.Errorf("BuryFirst: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
 	}
+
 	partial = nil
-	if r, err := i.Revive(t.Context(), "counted", inspect.DeadPayloads(dead...)); r.Handled != want || !errors.As(err, &partial) {
+	if r, err := i.Revive(t.Context(), "counted", inspect.DeadPayloads(dead...)); r.Handled != want ||
+		!errors.As(err, &partial) {
 		t.Errorf("RevivePayloads: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
 	}
 }

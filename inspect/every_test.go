@@ -23,6 +23,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 	result := func(_ inspect.Result, err error) error { return err }
 	sel, jitter := inspect.ScheduleSelection{ID: "order-1"}, time.Second
 	changed := func(_ int, err error) error { return err }
+
 	return map[string]func(context.Context) error{
 		"Stats": func(ctx context.Context) error { _, err := i.Stats(ctx, queue); return err },
 		"History": func(ctx context.Context) error {
@@ -79,28 +80,51 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			}
 			return last
 		},
-		"Discard": func(ctx context.Context) error { _, err := i.Discard(ctx, core.Shard{Queue: queue}, "key"); return err },
-		"Pause":   func(ctx context.Context) error { return i.Pause(ctx, queue) },
-		"Resume":  func(ctx context.Context) error { return i.Resume(ctx, queue) },
+		"Discard": func(ctx context.Context) error {
+			_, err := i.Discard(ctx, core.Shard{Queue: queue}, "key")
+			return err
+		},
+		"Pause":  func(ctx context.Context) error { return i.Pause(ctx, queue) },
+		"Resume": func(ctx context.Context) error { return i.Resume(ctx, queue) },
 		"SetMerge": func(ctx context.Context) error {
 			return i.SetMerge(ctx, queue, core.MergeRule{Stays: core.Highest})
 		},
-		"Forget":       func(ctx context.Context) error { return i.Forget(ctx, queue) },
-		"Recount":      func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
-		"RunNow":       func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.JobIDs(ids...))) },
-		"RunAllNow":    func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.AllJobs(nil, o))) },
-		"Release":      func(ctx context.Context) error { return result(i.Release(ctx, queue, inspect.JobIDs(ids...))) },
-		"ReleaseAll":   func(ctx context.Context) error { return result(i.Release(ctx, queue, inspect.AllJobs(nil, o))) },
-		"BuryFirst":    func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.FirstPayloads(first...))) },
-		"DeleteFirst":  func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.FirstPayloads(first...))) },
-		"Bury":         func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.JobIDs(ids...))) },
-		"BuryFailed":   func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.FailedJobs(nil, o))) },
-		"Delete":       func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.JobIDs(ids...))) },
-		"BuryFresh":    func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.FreshJobs(nil, o))) },
-		"BuryAll":      func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.AllJobs(nil, o))) },
-		"DeleteAll":    func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.AllJobs(nil, o))) },
-		"DeleteFresh":  func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.FreshJobs(nil, o))) },
-		"DeleteFailed": func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.FailedJobs(nil, o))) },
+		"Forget":  func(ctx context.Context) error { return i.Forget(ctx, queue) },
+		"Recount": func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
+		"RunNow":  func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.JobIDs(ids...))) },
+		"RunAllNow": func(ctx context.Context) error {
+			return result(i.RunNow(ctx, queue, inspect.AllJobs(nil, o)))
+		},
+		"Release": func(ctx context.Context) error {
+			return result(i.Release(ctx, queue, inspect.JobIDs(ids...)))
+		},
+		"ReleaseAll": func(ctx context.Context) error {
+			return result(i.Release(ctx, queue, inspect.AllJobs(nil, o)))
+		},
+		"BuryFirst": func(ctx context.Context) error {
+			return result(i.Bury(ctx, queue, inspect.FirstPayloads(first...)))
+		},
+		"DeleteFirst": func(ctx context.Context) error {
+			return result(i.Delete(ctx, queue, inspect.FirstPayloads(first...)))
+		},
+		"Bury": func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.JobIDs(ids...))) },
+		"BuryFailed": func(ctx context.Context) error {
+			return result(i.Bury(ctx, queue, inspect.FailedJobs(nil, o)))
+		},
+		"Delete": func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.JobIDs(ids...))) },
+		"BuryFresh": func(ctx context.Context) error {
+			return result(i.Bury(ctx, queue, inspect.FreshJobs(nil, o)))
+		},
+		"BuryAll": func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.AllJobs(nil, o))) },
+		"DeleteAll": func(ctx context.Context) error {
+			return result(i.Delete(ctx, queue, inspect.AllJobs(nil, o)))
+		},
+		"DeleteFresh": func(ctx context.Context) error {
+			return result(i.Delete(ctx, queue, inspect.FreshJobs(nil, o)))
+		},
+		"DeleteFailed": func(ctx context.Context) error {
+			return result(i.Delete(ctx, queue, inspect.FailedJobs(nil, o)))
+		},
 		"Move": func(ctx context.Context) error {
 			return result(i.Move(ctx, queue, inspect.Target{Queue: "moved"}, inspect.JobIDs(ids...)))
 		},
@@ -110,16 +134,34 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"MoveMorgue": func(ctx context.Context) error {
 			return result(i.MoveMorgue(ctx, queue, inspect.Target{Queue: "moved"}, inspect.AllDead(nil, o)))
 		},
-		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, inspect.CancelModeDrop)) },
-		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, inspect.DeadIDs(ids...))) },
-		"RevivePayloads":       func(ctx context.Context) error { return result(i.Revive(ctx, queue, inspect.DeadPayloads(some...))) },
-		"ReviveAll":            func(ctx context.Context) error { return result(i.Revive(ctx, queue, inspect.AllDead(nil, o))) },
-		"ReviveAll that match": func(ctx context.Context) error { return result(i.Revive(ctx, queue, inspect.AllDead(all, o))) },
-		"Purge":                func(ctx context.Context) error { return result(i.Purge(ctx, queue, inspect.DeadIDs(ids...))) },
-		"PurgePayloads":        func(ctx context.Context) error { return result(i.Purge(ctx, queue, inspect.DeadPayloads(some...))) },
-		"PurgeAll":             func(ctx context.Context) error { return result(i.Purge(ctx, queue, inspect.AllDead(nil, o))) },
-		"PurgeAll that match":  func(ctx context.Context) error { return result(i.Purge(ctx, queue, inspect.AllDead(all, o))) },
-		"Edit":                 func(ctx context.Context) error { return result(i.Edit(ctx, queue, inspect.DeadIDs(ids...), edit)) },
+		"Cancel": func(ctx context.Context) error {
+			return result(i.Cancel(ctx, queue, ids, inspect.CancelModeDrop))
+		},
+		"Revive": func(ctx context.Context) error {
+			return result(i.Revive(ctx, queue, inspect.DeadIDs(ids...)))
+		},
+		"RevivePayloads": func(ctx context.Context) error {
+			return result(i.Revive(ctx, queue, inspect.DeadPayloads(some...)))
+		},
+		"ReviveAll": func(ctx context.Context) error {
+			return result(i.Revive(ctx, queue, inspect.AllDead(nil, o)))
+		},
+		"ReviveAll that match": func(ctx context.Context) error {
+			return result(i.Revive(ctx, queue, inspect.AllDead(all, o)))
+		},
+		"Purge": func(ctx context.Context) error {
+			return result(i.Purge(ctx, queue, inspect.DeadIDs(ids...)))
+		},
+		"PurgePayloads": func(ctx context.Context) error {
+			return result(i.Purge(ctx, queue, inspect.DeadPayloads(some...)))
+		},
+		"PurgeAll": func(ctx context.Context) error {
+			return result(i.Purge(ctx, queue, inspect.AllDead(nil, o)))
+		},
+		"PurgeAll that match": func(ctx context.Context) error {
+			return result(i.Purge(ctx, queue, inspect.AllDead(all, o)))
+		},
+		"Edit": func(ctx context.Context) error { return result(i.Edit(ctx, queue, inspect.DeadIDs(ids...), edit)) },
 		"EditPayloads": func(ctx context.Context) error {
 			return result(i.Edit(ctx, queue, inspect.DeadPayloads(some...), edit))
 		},
@@ -129,7 +171,10 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			}
 			return last
 		},
-		"Schedule":        func(ctx context.Context) error { _, err := i.Schedule(ctx, queue, "order-1", "nightly"); return err },
+		"Schedule": func(ctx context.Context) error {
+			_, err := i.Schedule(ctx, queue, "order-1", "nightly")
+			return err
+		},
 		"ScheduleNames":   func(ctx context.Context) error { _, err := i.ScheduleNames(ctx, queue, "", 0); return err },
 		"LateTicks":       func(ctx context.Context) error { _, err := i.LateTicks(ctx, queue); return err },
 		"PauseSchedules":  func(ctx context.Context) error { return changed(i.PauseSchedules(ctx, queue, sel, "")) },
@@ -183,11 +228,13 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 			_, err := inspector.Edit(ctx, "orders", inspect.DeadIDs(), edit)
 			return err
 		}
+
 		for method := range reflect.TypeFor[*inspect.Inspector]().Methods() {
 			if calls[method.Name] == nil {
 				t.Errorf("everyCall has no %s", method.Name)
 			}
 		}
+
 		for call, do := range calls {
 			if err := do(t.Context()); !errors.Is(err, inspect.ErrInvalidOptions) {
 				t.Errorf("%s: %s = %v, want ErrInvalidOptions", name, call, err)
@@ -220,6 +267,7 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 			t.Errorf("%s: %v; want context.Canceled", name, err)
 		}
 	}
+
 	for name, call := range map[string]func() error{
 		"Ping":      func() error { return s.Ping(ended) },
 		"Queues":    func() error { _, err := s.Queues(ended); return err },
@@ -232,6 +280,7 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 			t.Errorf("%s: %v; want context.Canceled", name, err)
 		}
 	}
+
 	s.holds("dead order-1 at 0s [p] hopeless")
 }
 
@@ -243,10 +292,13 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 	bad := []string{"dead", "failed", "a\nb"}
 	some := []inspect.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
 	first := []inspect.FirstPayload{{ID: "failed", Data: []byte("p")}, {ID: ""}}
+
 	for name, call := range map[string]func() (inspect.Result, error){
-		"RunNow":    func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", inspect.JobIDs(bad...)) },
-		"Release":   func() (inspect.Result, error) { return s.Release(t.Context(), "orders", inspect.JobIDs(bad...)) },
-		"BuryFirst": func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", inspect.FirstPayloads(first...)) },
+		"RunNow":  func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", inspect.JobIDs(bad...)) },
+		"Release": func() (inspect.Result, error) { return s.Release(t.Context(), "orders", inspect.JobIDs(bad...)) },
+		"BuryFirst": func() (inspect.Result, error) {
+			return s.Bury(t.Context(), "orders", inspect.FirstPayloads(first...))
+		},
 		"DeleteFirst": func() (inspect.Result, error) {
 			return s.Delete(t.Context(), "orders", inspect.FirstPayloads(first...))
 		},
@@ -255,12 +307,22 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 		"Move": func() (inspect.Result, error) {
 			return s.Move(t.Context(), "orders", inspect.Target{Queue: "moved"}, inspect.JobIDs(bad...))
 		},
-		"Cancel":         func() (inspect.Result, error) { return s.Cancel(t.Context(), "orders", bad, inspect.CancelModeDrop) },
-		"Revive":         func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", inspect.DeadIDs(bad...)) },
-		"RevivePayloads": func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", inspect.DeadPayloads(some...)) },
-		"Purge":          func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", inspect.DeadIDs(bad...)) },
-		"PurgePayloads":  func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", inspect.DeadPayloads(some...)) },
-		"Edit":           func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(bad...), upper) },
+		"Cancel": func() (inspect.Result, error) {
+			return s.Cancel(t.Context(), "orders", bad, inspect.CancelModeDrop)
+		},
+		"Revive": func() (inspect.Result, error) {
+			return s.Revive(t.Context(), "orders", inspect.DeadIDs(bad...))
+		},
+		"RevivePayloads": func() (inspect.Result, error) {
+			return s.Revive(t.Context(), "orders", inspect.DeadPayloads(some...))
+		},
+		"Purge": func() (inspect.Result, error) {
+			return s.Purge(t.Context(), "orders", inspect.DeadIDs(bad...))
+		},
+		"PurgePayloads": func() (inspect.Result, error) {
+			return s.Purge(t.Context(), "orders", inspect.DeadPayloads(some...))
+		},
+		"Edit": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(bad...), upper) },
 		"EditPayloads": func() (inspect.Result, error) {
 			return s.Edit(t.Context(), "orders", inspect.DeadPayloads(some...), upper)
 		},
@@ -269,5 +331,6 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want ErrInvalidID", name, result, err)
 		}
 	}
+
 	s.holds(before...)
 }

@@ -42,7 +42,8 @@ func ExampleBulkOptions() {
 	fmt.Println("revived", first.Handled)
 
 	elsewhere := inspect.New(store, inspect.Options{Logger: slogNothing()})
-	rest, err := elsewhere.Revive(ctx, "mails", inspect.AllDead(refused, inspect.BulkOptions{Filter: "refused", Continue: saved}))
+	rest, err := elsewhere.Revive(ctx, "mails",
+		inspect.AllDead(refused, inspect.BulkOptions{Filter: "refused", Continue: saved}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -86,14 +87,21 @@ func ExampleInspector_Export() {
 
 // The log has what an action did, and who did it.
 func ExampleWithActor() {
-	ctx := inspect.WithActor(context.Background(), inspect.Actor{Name: "ada", From: "10.0.0.7", Reason: "the customer asked"})
+	ctx := inspect.WithActor(context.Background(), inspect.Actor{
+		Name:   "ada",
+		From:   "10.0.0.7",
+		Reason: "the customer asked",
+	})
+
 	var out bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "took" {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+	logger := slog.New(slog.NewTextHandler(&out,
+		&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "took" {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+
 	inspector := inspect.New(stocked(ctx), inspect.Options{Logger: logger})
 	if _, err := inspector.Delete(ctx, "mails", inspect.JobIDs("ben")); err != nil {
 		log.Fatal(err)

@@ -36,11 +36,13 @@ func died(ctx context.Context, mails int) *memory.Store {
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	queue := skein.NewQueue[int]("mails", skein.QueueOptions[int]{MaxRetries: skein.NoRetries})
+
 	for n := range mails {
 		if err := queue.Push(ctx, client, fmt.Sprintf("mail-%02d", n), n); err != nil {
 			log.Fatal(err)
 		}
 	}
+
 	quiet := slogNothing()
 	handler := queue.Each(func(_ context.Context, id string, n int) error {
 		if n%3 == 0 {
@@ -48,6 +50,7 @@ func died(ctx context.Context, mails int) *memory.Store {
 		}
 		return fmt.Errorf("dial tcp 10.0.0.%d:25: connection refused", n)
 	})
+
 	if _, err := skein.NewServer(store, skein.ServerOptions{Logger: quiet}, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -58,13 +61,16 @@ func died(ctx context.Context, mails int) *memory.Store {
 func ExampleInspector_Groups() {
 	ctx := context.Background()
 	inspector := inspect.New(died(ctx, 10), inspect.Options{Logger: slogNothing()})
+
 	groups, err := inspector.Groups(ctx, "mails", 10)
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	for _, g := range groups.Groups {
 		fmt.Printf("%d × %s\n", g.Count, g.Name)
 	}
+
 	refused := groups.Groups[0].Name
 	listed := 0
 	for _, err := range inspector.Morgue(ctx, "mails", inspect.ListOptions{Group: refused}) {
@@ -73,11 +79,13 @@ func ExampleInspector_Groups() {
 		}
 		listed++
 	}
+
 	revived, err := inspector.Revive(ctx, "mails", inspect.AllDead(nil, inspect.BulkOptions{Group: refused}))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(listed, "listed,", revived.Handled, "revived")
+
 	// Output:
 	// 6 × dial tcp #: connection refused
 	// 4 × no such user: #
@@ -120,7 +128,12 @@ type checked struct{ inspect.Store }
 func (checked) Check(context.Context) ([]ports.Check, error) {
 	return []ports.Check{
 		{Name: "answers", Value: "in 0.2 ms"},
-		{Name: "maxmemory_policy", Status: ports.CheckFail, Value: "allkeys-lru", Advice: "set it to noeviction, or jobs are lost"},
+		{
+			Name:   "maxmemory_policy",
+			Status: ports.CheckFail,
+			Value:  "allkeys-lru",
+			Advice: "set it to noeviction, or jobs are lost",
+		},
 	}, nil
 }
 
@@ -146,7 +159,10 @@ func ExampleInspector_Checks() {
 func ExampleInspector_History() {
 	ctx := context.Background()
 	inspector := inspect.New(died(ctx, 10), inspect.Options{})
-	day, err := inspector.History(ctx, "mails", inspect.HistoryOptions{From: time.Now().Add(-24 * time.Hour), Step: 24 * time.Hour})
+	day, err := inspector.History(ctx, "mails", inspect.HistoryOptions{
+		From: time.Now().Add(-24 * time.Hour),
+		Step: 24 * time.Hour,
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

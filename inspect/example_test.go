@@ -63,6 +63,7 @@ func ExampleInspector() {
 func ExampleInspector_Jobs() {
 	ctx := context.Background()
 	inspector := inspect.New(stocked(ctx), inspect.Options{})
+
 	page := func(query url.Values) (next url.Values) {
 		after, err := inspect.ParseCursor(query.Get("after"))
 		if err != nil {
@@ -77,9 +78,11 @@ func ExampleInspector_Jobs() {
 		}
 		return next
 	}
+
 	next := page(nil)
 	fmt.Println("/jobs?" + next.Encode())
 	page(next)
+
 	// Output:
 	// ada
 	// ben

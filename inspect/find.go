@@ -50,6 +50,7 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 	for _, place := range stored.Damaged {
 		found.Damaged = append(found.Damaged, place.String())
 	}
+
 	if q := stored.Queued; q != nil {
 		job := w.queuedJob(q, ByTime)
 		found.Queued = &job
@@ -102,13 +103,17 @@ func (i *Inspector) settledNow(ctx context.Context, queue, id string, since time
 		return false, false, err
 	}
 	if len(found.Damaged) > 0 {
-		return false, false, fmt.Errorf("whether id %q of queue %q is settled is unknown: the store can't read its record in %v; "+
-			"the next turn sets it aside, then see Quarantined", id, queue, found.Damaged)
+		return false, false, fmt.Errorf(
+			"whether id %q of queue %q is settled is unknown: the store can't read its record in %v; "+
+				"the next turn sets it aside, then see Quarantined",
+			id, queue, found.Damaged)
 	}
+
 	until := core.MaxInstant
 	if !since.IsZero() {
 		until = core.Instant(since.UnixMicro())
 	}
+
 	settled = !found.Standing.Unmerged // whatever their time, since it is unknown
 	if q := found.Queued; q != nil && q.FirstPush <= until {
 		settled = false

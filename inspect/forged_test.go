@@ -19,15 +19,18 @@ func forge(t *testing.T, c inspect.Checkpoint, change map[string]any) inspect.Ch
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	fields := map[string]any{}
 	if err := json.Unmarshal(data[:len(data)-crc32.Size], &fields); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, value := range change {
 		if fields[name] = value; value == nil {
 			delete(fields, name)
 		}
 	}
+
 	if data, err = json.Marshal(fields); err != nil {
 		t.Fatal(err)
 	}
@@ -65,17 +68,23 @@ func TestAForgedCheckpointIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
 			s.dead(numbered("d", 50)...)
-			first, err := s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"}))
+			first, err := s.Revive(t.Context(), "orders",
+				inspect.AllDead(anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"}))
 			if err != nil || first.Handled != 1 {
 				t.Fatalf("%+v, %v", first, err)
 			}
+
 			revive := func(c inspect.Checkpoint) (inspect.Result, error) {
-				return s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Continue: c, Filter: "any"}))
+				return s.Revive(t.Context(), "orders",
+					inspect.AllDead(anyLetter, inspect.BulkOptions{Continue: c, Filter: "any"}))
 			}
-			if r, err := revive(forge(t, first.Checkpoint, change)); !errors.Is(err, inspect.ErrInvalidCheckpoint) || s.counts().Dead != 49 {
+
+			if r, err := revive(forge(t, first.Checkpoint, change)); !errors.Is(err, inspect.ErrInvalidCheckpoint) ||
+				s.counts().Dead != 49 {
 				t.Errorf("%+v, %v, and %d dead; want that it is refused", r, err, s.counts().Dead)
 			}
-			if r, err := revive(forge(t, first.Checkpoint, map[string]any{"s": 0, "k": nil, "i": nil})); err != nil || r.Handled != 50 {
+			if r, err := revive(forge(t, first.Checkpoint, map[string]any{"s": 0, "k": nil, "i": nil})); err != nil ||
+				r.Handled != 50 {
 				t.Errorf("%+v, %v; want that all are revived from the beginning", r, err)
 			}
 		})

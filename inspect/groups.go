@@ -43,13 +43,19 @@ func (i *Inspector) Groups(ctx context.Context, queue string, limit int) (Groups
 	if limit < 0 {
 		return Groups{}, fmt.Errorf("%w: a limit of %d groups; give 0 or more, 0 means 100", ErrInvalidOptions, limit)
 	}
+
 	reply, err := ask(i, func(s Store) (ports.GroupsReply, error) {
 		return s.Groups(ctx, ports.GroupsRequest{Queue: queue, Limit: limit})
 	})
 	if err != nil {
 		return Groups{}, err
 	}
-	return Groups{Groups: convert(reply.Groups, groupOf), Total: reply.Total, Dead: reply.Dead, Now: reply.Now.Time()}, partial(reply.Unreached)
+	return Groups{
+		Groups: convert(reply.Groups, groupOf),
+		Total:  reply.Total,
+		Dead:   reply.Dead,
+		Now:    reply.Now.Time(),
+	}, partial(reply.Unreached)
 }
 
 func groupOf(g *core.Group) Group {

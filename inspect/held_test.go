@@ -78,24 +78,30 @@ func TestHeldJobsAreListedAndReleased(t *testing.T) {
 	}
 
 	s.advance(time.Minute)
-	if r, err := s.Release(t.Context(), "orders", inspect.AllJobs(nil, inspect.BulkOptions{DryRun: true})); err != nil || r.Handled != 40 || len(r.Jobs) != 10 {
+	if r, err := s.Release(t.Context(), "orders",
+		inspect.AllJobs(nil, inspect.BulkOptions{DryRun: true})); err != nil || r.Handled != 40 || len(r.Jobs) != 10 {
 		t.Errorf("a dry run of ReleaseAll: %+v, %v; want 40 jobs", r, err)
 	}
-	if _, err := s.Release(t.Context(), "orders", inspect.AllJobs(nil, inspect.BulkOptions{Prefix: "held"})); !errors.Is(err, inspect.ErrInvalidOptions) {
+	if _, err := s.Release(t.Context(), "orders",
+		inspect.AllJobs(nil, inspect.BulkOptions{Prefix: "held"})); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("ReleaseAll with a prefix: %v; want ErrInvalidOptions", err)
 	}
 	match := func(j inspect.QueuedJob) bool { return j.ID < ids[10] }
-	if r, err := s.Release(t.Context(), "orders", inspect.AllJobs(match, inspect.BulkOptions{})); err != nil || r.Handled != 10 || r.Total != 40 {
+	if r, err := s.Release(t.Context(), "orders", inspect.AllJobs(match, inspect.BulkOptions{})); err != nil ||
+		r.Handled != 10 || r.Total != 40 {
 		t.Errorf("ReleaseAll of ten: %+v, %v", r, err)
 	}
-	if r, err := s.Release(t.Context(), "orders", inspect.JobIDs(ids[10], ids[11], "due", "nothing")); err != nil || r.Handled != 2 {
+	if r, err := s.Release(t.Context(), "orders", inspect.JobIDs(ids[10], ids[11], "due", "nothing")); err != nil ||
+		r.Handled != 2 {
 		t.Errorf("Release: %+v, %v; want 2 handled", r, err)
 	}
 	first, err := s.Release(t.Context(), "orders", inspect.AllJobs(nil, inspect.BulkOptions{Limit: 5}))
 	if err != nil || first.Handled != 5 || first.Checkpoint == "" {
 		t.Errorf("ReleaseAll of at most five: %+v, %v", first, err)
 	}
-	if r, err := s.Release(t.Context(), "orders", inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); err != nil || r.Handled != 28 || r.Gone != 0 {
+	if r, err := s.Release(t.Context(), "orders",
+		inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); err != nil || r.Handled != 28 ||
+		r.Gone != 0 {
 		t.Errorf("the rest of ReleaseAll: %+v, %v; want 28 handled in all", r, err)
 	}
 	if c := s.counts(); c.Held != 0 || c.Retrying != 1 || c.Fresh != 42 {
@@ -111,6 +117,7 @@ func TestFirstPayloadsAreTakenByName(t *testing.T) {
 	named := func(id, payload string) []inspect.FirstPayload {
 		return []inspect.FirstPayload{{ID: id, Data: []byte(payload)}}
 	}
+
 	for _, tt := range []struct {
 		name    string
 		act     func() (inspect.Result, error)
@@ -130,8 +137,12 @@ func TestFirstPayloadsAreTakenByName(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %d handled", tt.name, r, err, tt.handled)
 		}
 	}
-	s.holds("queued a at 0s retries 0 [q] boom", "queued b at 1h0m0s retries 0 [q]", "dead a at 0s [p] boom", "dead b at 0s [p] buried by hand")
-	if _, err := s.Bury(t.Context(), "orders", inspect.FirstPayloads(append(named("a", "q"), named("a", "q")...)...)); !errors.Is(err, inspect.ErrInvalidRequest) {
+
+	s.holds("queued a at 0s retries 0 [q] boom", "queued b at 1h0m0s retries 0 [q]", "dead a at 0s [p] boom",
+		"dead b at 0s [p] buried by hand")
+	if _, err := s.Bury(t.Context(), "orders",
+		inspect.FirstPayloads(append(named("a", "q"),
+			named("a", "q")...)...)); !errors.Is(err, inspect.ErrInvalidRequest) {
 		t.Errorf("an id named twice: %v; want ErrInvalidRequest", err)
 	}
 }
@@ -152,22 +163,26 @@ func TestWhatIsReleasedMeanwhileKeepsItsBackoff(t *testing.T) {
 	ids := append(sameShard("x", 1), "x")
 	s.held(ids...)
 	s.advance(time.Second)
+
 	other := inspect.New(s.store, inspect.Options{})
 	match := func(j inspect.QueuedJob) bool {
 		if j.ID == ids[1] {
-			if r, err := other.Release(t.Context(), "orders", inspect.JobIDs(ids[:1]...)); err != nil || r.Handled != 1 {
+			if r, err := other.Release(t.Context(), "orders", inspect.JobIDs(ids[:1]...)); err != nil ||
+				r.Handled != 1 {
 				t.Fatal(r, err)
 			}
 			s.fail("boom again")
 		}
 		return true
 	}
+
 	r, err := s.Release(t.Context(), "orders", inspect.AllJobs(match, inspect.BulkOptions{}))
 	if err != nil || r.Handled != 1 {
 		t.Errorf("ReleaseAll: %+v, %v; want 1 handled", r, err)
 	}
 	found, err := s.Find(t.Context(), "orders", ids[0])
-	if err != nil || found.Queued == nil || found.Queued.Retries != 1 || !found.Queued.PerformAt.After(epoch.Add(time.Second)) {
+	if err != nil || found.Queued == nil || found.Queued.Retries != 1 ||
+		!found.Queued.PerformAt.After(epoch.Add(time.Second)) {
 		t.Errorf("%q waits for no retry: %+v, %v", ids[0], found.Queued, err)
 	}
 }

@@ -24,6 +24,7 @@ func TestAnImportSendsAsItReads(t *testing.T) {
 		}
 		return nil
 	}
+
 	most, kept, was := 0, 0, 0
 	reading := iter.Seq2[core.DeadLetter, error](func(yield func(core.DeadLetter, error) bool) {
 		for _, d := range lettersOf(numbered("d", 60), 100) {
@@ -35,9 +36,11 @@ func TestAnImportSendsAsItReads(t *testing.T) {
 			}
 		}
 	})
+
 	if _, err := s.Import(t.Context(), "orders", reading, nil); err != nil || sent < 6 || most > 10 {
 		t.Errorf("%v; %d steps, of up to %d letters of 100 payloads each", err, sent, most)
 	}
+
 	for failing := range 2 {
 		sent = 0
 		h.before = func(method string) error {
@@ -48,7 +51,8 @@ func TestAnImportSendsAsItReads(t *testing.T) {
 			}
 			return nil
 		}
-		if r, err := s.Import(t.Context(), "orders", sequence(lettersOf(numbered("e", 30), 100), nil), nil); !errors.Is(err, ports.ErrUnusable) {
+		if r, err := s.Import(t.Context(), "orders",
+			sequence(lettersOf(numbered("e", 30), 100), nil), nil); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("step %d failed: %+v, %v", failing, r, err)
 		}
 	}

@@ -108,7 +108,10 @@ func New(store Store, options Options) *Inspector {
 		store = nil
 	}
 	return &Inspector{
-		store: store, views: viewer{options.DecodeError}, log: logs.New(options.Logger), panics: logs.NewOnce(time.Minute, mostPanics),
+		store:  store,
+		views:  viewer{options.DecodeError},
+		log:    logs.New(options.Logger),
+		panics: logs.NewOnce(time.Minute, mostPanics),
 	}
 }
 

@@ -22,6 +22,7 @@ func TestQueuesAreListedByName(t *testing.T) {
 	if err := s.Pause(t.Context(), "bills"); err != nil {
 		t.Fatal(err)
 	}
+
 	got, err := s.Queues(t.Context())
 	want := []inspect.Queue{
 		{Name: "bills", Shards: 7, Paused: true},
@@ -40,23 +41,34 @@ func TestNodesAreListedByName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	announce(time.Minute, ports.Node{Owner: "o3", Name: "red", Draining: true})
 	announce(time.Second, ports.Node{
 		Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"},
 		Version: "v2", Status: ports.NodeStatus{Shards: 5, Running: 4, Busy: 3, Claimed: 2},
 	})
 	announce(time.Minute, ports.Node{Owner: "o1", Name: "blue"})
+
 	s.advance(time.Second)
 	got, err := s.Nodes(t.Context())
 	want := []inspect.Node{
 		{Owner: "o1", Name: "blue", StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute)},
 		{
-			Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"},
-			Version: "v2", State: inspect.NodeGone, Status: inspect.NodeStatus{Shards: 5, Running: 4, Busy: 3, Claimed: 2},
-			StartedAt: epoch, ExpiresAt: epoch.Add(time.Second),
+			Owner:     "o2",
+			Name:      "green",
+			Host:      "h",
+			PID:       7,
+			Lanes:     3,
+			Queues:    []string{"orders", "bills"},
+			Version:   "v2",
+			State:     inspect.NodeGone,
+			Status:    inspect.NodeStatus{Shards: 5, Running: 4, Busy: 3, Claimed: 2},
+			StartedAt: epoch,
+			ExpiresAt: epoch.Add(time.Second),
 		},
 		{Owner: "o3", Name: "red", State: inspect.NodeDraining, StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute)},
 	}
+
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("Nodes: %v (-want +got):\n%s", err, diff)
 	}
@@ -117,25 +129,31 @@ func TestOrphansWaitForAServer(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("a", "b", "c", "d")
 	s.claim()
+
 	held := inspect.Counts{Claimed: 4}
 	s.advance(time.Hour - time.Second)
 	if diff := cmp.Diff(held, s.counts()); diff != "" || s.counts().Waiting() != 0 {
 		t.Errorf("while the leases last (-want +got):\n%s", diff)
 	}
+
 	s.advance(time.Minute + time.Second)
 	left := inspect.Counts{Claimed: 4, Orphaned: 4, Lag: time.Minute}
 	if diff := cmp.Diff(left, s.counts()); diff != "" || s.counts().Waiting() != 4 || s.counts().Length() != 0 {
 		t.Errorf("a minute after the leases have ended (-want +got):\n%s", diff)
 	}
+
 	s.push("later", time.Hour, "p")
 	s.push("due", -30*time.Second, "p")
 	if c := s.counts(); c.Waiting() != 6 || c.Length() != 2 || c.Lag != time.Minute {
-		t.Errorf("beside a job that is due for a shorter time: %d wait, %d are queued, lag %v; want 6, 2 and %v", c.Waiting(), c.Length(), c.Lag, time.Minute)
+		t.Errorf("beside a job that is due for a shorter time: %d wait, %d are queued, lag %v; want 6, 2 and %v",
+			c.Waiting(), c.Length(), c.Lag, time.Minute)
 	}
 	s.push("late", -2*time.Minute, "p") // it waits from its push
 	if c := s.counts(); c.Waiting() != 7 || c.Lag != time.Minute {
-		t.Errorf("beside a job that is pushed for an earlier time: %d wait, lag %v; want 7 and %v", c.Waiting(), c.Lag, time.Minute)
+		t.Errorf("beside a job that is pushed for an earlier time: %d wait, lag %v; want 7 and %v",
+			c.Waiting(), c.Lag, time.Minute)
 	}
+
 	stats, err := s.Stats(t.Context(), "orders")
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +163,7 @@ func TestOrphansWaitForAServer(t *testing.T) {
 			t.Errorf("%v has %d orphans and lags %v, want a minute or more", shard.Shard, shard.Orphaned, shard.Lag)
 		}
 	}
+
 	for index, lease := range s.leases {
 		if err := s.store.Release(t.Context(), lease.Lease); err != nil {
 			t.Fatalf("shard %d: %v", index, err)
@@ -172,6 +191,7 @@ func TestStatsAreForTheQueuesNamedOrAll(t *testing.T) {
 	s := newFixture(t)
 	s.declare("bills", 1)
 	s.declare("mails", 1)
+
 	for name, c := range map[string]struct{ ask, want []string }{
 		"none": {nil, []string{"bills", "mails", "orders"}},
 		"some": {[]string{"orders", "bills"}, []string{"orders", "bills"}},
@@ -180,6 +200,7 @@ func TestStatsAreForTheQueuesNamedOrAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var got []string
 		for _, q := range stats {
 			got = append(got, q.Queue.Name)
@@ -198,12 +219,16 @@ func TestHistoryIsByMinute(t *testing.T) {
 		counted.ObserveRun(time.Minute)
 		counted.ObserveRun(3 * time.Minute)
 		at := core.InstantOf(s.clock.Now()).Minute()
-		err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: []ports.Record{{Queue: "orders", Minute: at, Stats: counted}}})
+		err := s.store.Record(t.Context(), ports.RecordRequest{
+			Owner:   "owner",
+			Records: []ports.Record{{Queue: "orders", Minute: at, Stats: counted}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.advance(time.Minute)
 	}
+
 	minute := func(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
 	for name, c := range map[string]struct {
 		from, to time.Time
@@ -218,6 +243,7 @@ func TestHistoryIsByMinute(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var got []time.Time
 		for _, m := range minutes {
 			got = append(got, m.At)
@@ -228,10 +254,13 @@ func TestHistoryIsByMinute(t *testing.T) {
 			if wait < time.Second || wait > 2*time.Second || run < time.Minute {
 				t.Errorf("%s: %v has quantiles %v and %v; want about 1s and 3m", name, m.At, wait, run)
 			}
-			if m.WaitMean != time.Second || m.WaitDeviation != 0 || m.RunMean != 2*time.Minute || m.RunDeviation != time.Minute {
-				t.Errorf("%s: %v has means %v and %v and deviations %v and %v; want 1s, 2m, 0 and 1m", name, m.At, m.WaitMean, m.RunMean, m.WaitDeviation, m.RunDeviation)
+			if m.WaitMean != time.Second || m.WaitDeviation != 0 || m.RunMean != 2*time.Minute ||
+				m.RunDeviation != time.Minute {
+				t.Errorf("%s: %v has means %v and %v and deviations %v and %v; want 1s, 2m, 0 and 1m",
+					name, m.At, m.WaitMean, m.RunMean, m.WaitDeviation, m.RunDeviation)
 			}
 		}
+
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -243,8 +272,13 @@ func TestHistorySumsUpSteps(t *testing.T) {
 	var records []ports.Record
 	start := core.InstantOf(s.clock.Now()).Minute()
 	for n := range 10 {
-		records = append(records, ports.Record{Queue: "orders", Minute: start.Add(-time.Duration(n) * time.Minute), Stats: core.Stats{Processed: 1}})
+		records = append(records, ports.Record{
+			Queue:  "orders",
+			Minute: start.Add(-time.Duration(n) * time.Minute),
+			Stats:  core.Stats{Processed: 1},
+		})
 	}
+
 	if err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: records}); err != nil {
 		t.Fatal(err)
 	}
@@ -252,6 +286,7 @@ func TestHistorySumsUpSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var sum uint64
 	for _, m := range steps {
 		sum += m.Processed
@@ -262,8 +297,10 @@ func TestHistorySumsUpSteps(t *testing.T) {
 	if sum != 10 || len(steps) < 2 || len(steps) > 3 {
 		t.Errorf("%d jobs in %d steps, want 10 in 2 or 3", sum, len(steps))
 	}
+
 	for _, step := range []time.Duration{-time.Minute, time.Second, 25 * time.Hour} {
-		if _, err := s.History(t.Context(), "orders", inspect.HistoryOptions{Step: step}); !errors.Is(err, inspect.ErrInvalidOptions) {
+		if _, err := s.History(t.Context(), "orders",
+			inspect.HistoryOptions{Step: step}); !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("a step of %v gives %v, want ErrInvalidOptions", step, err)
 		}
 	}
@@ -343,6 +380,7 @@ func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
 		}
 		return strings.ToUpper(stored)
 	}})
+
 	s.dead("dead")
 	s.failed("claimed")
 	s.advance(2 * time.Hour)
@@ -355,15 +393,18 @@ func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
 		"claimed claimed [p]",
 		"dead dead at 0s [p] HOPELESS",
 	)
+
 	for job := range must(t, s.Claimed(t.Context(), "orders", inspect.ListOptions{})) {
 		if job.LastError != "BOOM" {
 			t.Errorf("the claimed job has the error %q", job.LastError)
 		}
 	}
+
 	found, err := s.Find(t.Context(), "orders", "queued")
 	if err != nil || found.Queued.LastError != "BOOM" {
 		t.Errorf("Find = %+v, %v; want BOOM", found.Queued, err)
 	}
+
 	matched := false
 	if _, err := s.Revive(t.Context(), "orders", inspect.AllDead(func(d inspect.DeadLetter) bool {
 		matched = d.LastError == "HOPELESS"

@@ -76,10 +76,13 @@ func (i *Inspector) Cancel(ctx context.Context, queue string, ids []string, mode
 	if mode == CancelModeDrop {
 		verb = "cancel and drop"
 	}
+
 	a := newAction(verb, nil)
 	if mode > CancelModeDrop {
-		return a.end(fmt.Errorf("%w: unknown CancelMode %d; use CancelModePutBack or CancelModeDrop", ErrInvalidOptions, mode))
+		return a.end(fmt.Errorf("%w: unknown CancelMode %d; use CancelModePutBack or CancelModeDrop",
+			ErrInvalidOptions, mode))
 	}
+
 	return i.onIDs(ctx, a, queue, ids, func(s Store, shard core.Shard, ids []string) (ports.StepReply, error) {
 		return s.Cancel(ctx, ports.CancelRequest{Shard: shard, IDs: ids, Drop: mode == CancelModeDrop})
 	})
@@ -104,13 +107,21 @@ func (i *Inspector) onFirst(
 	if at, twice := repeated(ids); twice {
 		return a.end(fmt.Errorf("%w: id %q is named twice; a job has one first payload", ErrInvalidRequest, ids[at]))
 	}
+
 	a.Total = len(first)
 	if first, err = a.storedFirst(ctx, first); err != nil {
 		return a.end(err)
 	}
+
 	id := func(f *FirstPayload) string { return f.ID }
-	steps := bulk.Whole(func(f *FirstPayload) (string, []core.Payload) { return f.ID, []core.Payload{{Data: f.Data}} })
-	return a.end(onReached(ctx, a, first, id, steps, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
+	steps := bulk.Whole(func(f *FirstPayload) (string, []core.Payload) {
+		return f.ID, []core.Payload{{Data: f.Data}}
+	})
+	return a.end(onReached(ctx, a, first, id, steps, func(
+		s Store,
+		shard core.Shard,
+		chunk []FirstPayload,
+	) (ports.StepReply, error) {
 		named := ports.JobStep{Shard: shard, First: make([][]byte, len(chunk))}
 		for at := range chunk {
 			named.IDs, named.First[at] = append(named.IDs, chunk[at].ID), chunk[at].Data
@@ -128,6 +139,7 @@ func (a *action) storedFirst(ctx context.Context, first []FirstPayload) (stored 
 	if err != nil || record.Merge.Same != core.SamePush {
 		return first, err
 	}
+
 	for _, f := range first {
 		shard := core.Shard{Queue: a.queue, Index: core.ShardOf(f.ID, record.Shards)}
 		err := a.try(ctx, shard, func() error {
@@ -136,7 +148,9 @@ func (a *action) storedFirst(ctx context.Context, first []FirstPayload) (stored 
 			if err != nil {
 				return err
 			}
-			if payloads := payloadsIn(&found, ports.PlaceQueued); len(payloads) > 0 && bytes.Equal(payloads[0].Pushed().Data, f.Data) {
+
+			if payloads := payloadsIn(&found, ports.PlaceQueued); len(payloads) > 0 &&
+				bytes.Equal(payloads[0].Pushed().Data, f.Data) {
 				f.Data = payloads[0].Data
 			}
 			stored = append(stored, f)
@@ -170,6 +184,7 @@ func (i *Inspector) onIDs(
 	if err := validateIDs(ids); err != nil {
 		return a.end(err)
 	}
+
 	a.Total = len(ids)
 	self := func(id *string) string { return *id }
 	chunks := func(ids []string) iter.Seq[[]string] { return slices.Chunk(ids, ports.MaxStep) }
@@ -208,7 +223,12 @@ type jobKind struct {
 // fewest other jobs. That is the list by time, backwards for jobs to run now, or the list by id if
 // there is a Prefix.
 func (i *Inspector) onAllJobs(
-	ctx context.Context, a *action, queue string, which whichJobs, match func(QueuedJob) bool, step jobStep,
+	ctx context.Context,
+	a *action,
+	queue string,
+	which whichJobs,
+	match func(QueuedJob) bool,
+	step jobStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, nil)(&err)
 	return visitJobs(ctx, &jobKind{action: a, which: which, step: step, match: match})
@@ -218,10 +238,12 @@ func (i *Inspector) onAllJobs(
 func visitJobs(ctx context.Context, k *jobKind) (Result, error) {
 	k.sortBy = ByTime
 	a, which, prefix := k.action, k.which, k.all.Prefix
+
 	if a.all.Group != "" && a.invalid == nil {
 		a.invalid = fmt.Errorf("%w: jobs have no Group; only dead letters have one", ErrInvalidOptions)
 	}
 	a.run.At.Part = a.run.At.Part || which == laterJobs
+
 	switch {
 	case which == failedJobs && prefix != "":
 		k.sortBy = RetryingByID
@@ -230,7 +252,14 @@ func visitJobs(ctx context.Context, k *jobKind) (Result, error) {
 	case prefix != "":
 		k.sortBy = ByID
 	}
-	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: which == laterJobs && k.sortBy == ByTime}
+
+	page := ports.PageRequest{
+		Limit:      ports.MaxStep,
+		ErrorBytes: -1,
+		MaxCount:   -1,
+		Prefix:     prefix,
+		Descending: which == laterJobs && k.sortBy == ByTime,
+	}
 	if which == heldJobs {
 		page.From = heldFrom()
 	}
@@ -241,6 +270,7 @@ func visitJobs(ctx context.Context, k *jobKind) (Result, error) {
 	if k.move != nil && k.match == nil && !a.all.DryRun {
 		page.MaxCount = page.Payloads + 1 // it matters only whether a job came whole
 	}
+
 	return k.onAll(ctx, func(stats *ports.QueueStats) error { return bulk.Visit(ctx, a.run, stats, page, k) })
 }
 
@@ -258,7 +288,11 @@ func (k *jobKind) Count(c *ports.Counts) int64 {
 
 func (k *jobKind) List(ctx context.Context, r ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
 	page, err := persist(ctx, k.inspector, func(s Store) (ports.JobsPage, error) {
-		return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(k.sortBy), Fresh: k.which == freshJobs})
+		return s.Jobs(ctx, ports.JobsRequest{
+			PageRequest: r,
+			SortBy:      ports.SortBy(k.sortBy),
+			Fresh:       k.which == freshJobs,
+		})
 	})
 	return page.Jobs, page.Next, err
 }
@@ -279,13 +313,16 @@ func (k *jobKind) Complete(ctx context.Context, v *ports.JobView, before core.In
 	if k.match == nil || k.all.Payloads != 0 || len(v.Payloads) == v.Count {
 		return true, nil
 	}
+
 	found, _, err := k.inspector.whole(ctx, k.queue, v.ID, ports.PlaceQueued)
 	if err != nil || found.Queued == nil || found.Queued.FirstPush >= before {
 		return false, err
 	}
-	if fresh := found.Queued.Fresh(); k.which == failedJobs && fresh || k.which == freshJobs && !fresh || k.which == heldJobs && !found.Queued.Held() {
+	if fresh := found.Queued.Fresh(); k.which == failedJobs && fresh ||
+		k.which == freshJobs && !fresh || k.which == heldJobs && !found.Queued.Held() {
 		return false, nil
 	}
+
 	*v = *found.Queued
 	v.Count = len(v.Payloads)
 	return true, nil
@@ -304,11 +341,16 @@ func (k *jobKind) Act(ctx context.Context, shard core.Shard, chosen []ports.JobV
 	if k.move != nil {
 		return k.move.jobs(ctx, shard, chosen, before)
 	}
+
 	ids := convert(chosen, func(v *ports.JobView) string { return v.ID })
 	for chunk := range slices.Chunk(ids, ports.MaxStep) {
 		err := onChunk(ctx, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {
 			return k.step(s, ctx, ports.JobStep{
-				Shard: shard, IDs: ids, Before: before, Failed: k.which == failedJobs || k.which == heldJobs, Held: k.which == heldJobs,
+				Shard:  shard,
+				IDs:    ids,
+				Before: before,
+				Failed: k.which == failedJobs || k.which == heldJobs,
+				Held:   k.which == heldJobs,
 			})
 		})
 		if err != nil {

@@ -22,9 +22,11 @@ func TestPauseStopsClaimsUntilResume(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if queues, err := s.Queues(t.Context()); err != nil || !queues[0].Paused || len(s.claim()) != 0 {
 		t.Errorf("Queues = %+v, %v; want it paused and nothing claimed", queues, err)
 	}
+
 	for range 2 {
 		if err := s.Resume(t.Context(), "orders"); err != nil {
 			t.Fatal(err)
@@ -43,13 +45,17 @@ func TestSetMergeHoldsFromTheNextMergeOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	s.push("b", 0, "1", "2", "3")
 	for id, want := range map[string]int{"a": 3, "b": 1} {
-		if found, err := s.Find(t.Context(), "orders", id); err != nil || found.Queued == nil || len(found.Queued.Payloads) != want {
+		if found, err := s.Find(t.Context(), "orders", id); err != nil || found.Queued == nil ||
+			len(found.Queued.Payloads) != want {
 			t.Errorf("%s: %+v, %v; want %d payloads", id, found.Queued, err, want)
 		}
 	}
-	if err := s.SetMerge(t.Context(), "orders", core.MergeRule{Same: core.SamePush}); !errors.Is(err, inspect.ErrQueueMismatch) {
+
+	if err := s.SetMerge(t.Context(), "orders",
+		core.MergeRule{Same: core.SamePush}); !errors.Is(err, inspect.ErrQueueMismatch) {
 		t.Errorf("a rule that counts each push: %v", err)
 	}
 	if err := s.SetMerge(t.Context(), "orders", core.MergeRule{Keep: 1}); !errors.Is(err, core.ErrInvalidRule) {
@@ -84,6 +90,7 @@ func TestActionsOnJobs(t *testing.T) {
 	)
 	everything := []string{"due", "both", "later", "failed", "claimed", "nothing"}
 	o := inspect.BulkOptions{}
+
 	for name, c := range map[string]struct {
 		act     func(context.Context, *inspect.Inspector) (inspect.Result, error)
 		handled int
@@ -172,6 +179,7 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 		if _, err := s.Cancel(t.Context(), "orders", step.ids, step.ending); err != nil {
 			t.Fatal(err)
 		}
+
 		drops := map[string]bool{}
 		for _, shard := range core.Shards("orders", fixtureShards) {
 			for _, c := range s.turn(shard, 0).Cancellations {
@@ -182,11 +190,13 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 			t.Errorf("their owner learns (-want +got):\n%s", diff)
 		}
 	}
+
 	for job := range must(t, s.Claimed(t.Context(), "orders", inspect.ListOptions{})) {
 		if !job.Cancelled {
 			t.Errorf("%s is not shown as cancelled", job.ID)
 		}
 	}
+
 	_, err := s.Cancel(t.Context(), "orders", []string{"both"}, 7)
 	if !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("an ending that is none: %v; want ErrInvalidOptions", err)
@@ -199,11 +209,13 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 	s.pushAll(ids...)
 	twice := slices.Concat(ids, ids[:10])
 	jobs, dead := inspect.JobIDs(twice...), inspect.DeadIDs(twice...)
+
 	steps := map[string]int{}
 	s.intercept().before = func(call string) error {
 		steps[call]++
 		return nil
 	}
+
 	for n, c := range []struct {
 		act  func() (inspect.Result, error)
 		want int
@@ -220,6 +232,7 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 			t.Errorf("action %d: %+v, %v; want %d", n, result, err, c.want)
 		}
 	}
+
 	for call, least := range map[string]int{"Expedite": 4, "Bury": 8, "Revive": 4, "Purge": 4} {
 		if steps[call] < least {
 			t.Errorf("%d ids went in %d calls of %s, want %d at least", len(ids), steps[call], call, least)

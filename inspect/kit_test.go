@@ -52,13 +52,19 @@ type hooks struct{ before, after func(method string) error }
 // intercept calls hooks around each call of the inspector's store.
 func (s *fixture) intercept() *hooks {
 	h := &hooks{}
+
 	pass := func(hook func(string) error, method string) error {
 		if hook == nil {
 			return nil
 		}
 		return hook(method)
 	}
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if call.Method == "Audit" { // it is not an effect of an action
 			return next(ctx)
 		}
@@ -70,6 +76,7 @@ func (s *fixture) intercept() *hooks {
 		}
 		return pass(h.after, call.Method)
 	})
+
 	s.Inspector = inspect.New(store, inspect.Options{})
 	return h
 }
@@ -130,12 +137,14 @@ func (s *fixture) turn(shard core.Shard, want int, settle ...core.Settlement) po
 		r = &ports.TurnRequest{Lease: lease, TTL: time.Hour, Node: "blue"}
 		s.leases[shard.Index] = r
 	}
+
 	request := *r
 	request.Number, request.Want, request.Settlements = r.Number+1, want, settle
 	reply, err := s.store.Turn(s.t.Context(), request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	r.Number = reply.Last
 	return reply
 }
@@ -162,11 +171,13 @@ func (s *fixture) settle(claims []core.Claim, outcome core.Outcome) {
 	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(retry, _ int) time.Duration {
 		return time.Duration(retry+1) * time.Hour
 	}}
+
 	settlements := make([][]core.Settlement, fixtureShards)
 	for at := range claims {
 		shard := core.ShardOf(claims[at].ID, fixtureShards)
 		settlements[shard] = append(settlements[shard], policy.Settlement(&claims[at], &outcome, 0))
 	}
+
 	for index, settlements := range settlements {
 		for some := range slices.Chunk(settlements, core.MaxTurnJobs) {
 			s.turn(core.Shard{Queue: "orders", Index: index}, 0, some...)
@@ -204,6 +215,7 @@ func (s *fixture) bury() {
 func (s *fixture) state() []string {
 	s.t.Helper()
 	var lines []string
+
 	show := func(p []core.Payload) string {
 		var text []string
 		for _, p := range p {
@@ -212,14 +224,17 @@ func (s *fixture) state() []string {
 		return fmt.Sprint(text)
 	}
 	after := func(t time.Time) string { return t.Sub(epoch).String() }
+
 	all := inspect.ListOptions{Payloads: 10}
 	for job := range must(s.t, s.Jobs(s.t.Context(), "orders", all)) {
 		lines = append(lines, fmt.Sprintf("queued %s at %s retries %d %s%s",
 			job.ID, after(job.PerformAt), job.Retries, show(job.Payloads), prefixed(" ", job.LastError)))
 	}
+
 	for job := range must(s.t, s.Claimed(s.t.Context(), "orders", all)) {
 		lines = append(lines, fmt.Sprintf("claimed %s %s", job.ID, show(job.Payloads)))
 	}
+
 	for dead := range must(s.t, s.Morgue(s.t.Context(), "orders", all)) {
 		lines = append(lines, fmt.Sprintf("dead %s at %s %s %s",
 			dead.ID, after(dead.ChangedAt), show(dead.Payloads), dead.LastError))

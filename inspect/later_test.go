@@ -35,15 +35,25 @@ func TestAnActionSaysWhatIsLater(t *testing.T) {
 				if n >= 30 {
 					at = at.Add(time.Hour)
 				}
-				letters = append(letters, core.DeadLetter{ID: fmt.Sprintf("a%03d", n), ChangedAt: core.InstantOf(at), Error: "e", Group: [...]string{"even", "odd"}[n%2], Payloads: []core.Payload{{Data: []byte("p")}}})
+				letters = append(letters, core.DeadLetter{
+					ID:        fmt.Sprintf("a%03d", n),
+					ChangedAt: core.InstantOf(at),
+					Error:     "e",
+					Group:     [...]string{"even", "odd"}[n%2],
+					Payloads:  []core.Payload{{Data: []byte("p")}},
+				})
 			}
-			if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil || r.Handled != len(letters) {
+
+			if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil ||
+				r.Handled != len(letters) {
 				t.Fatal(r, err)
 			}
+
 			r, err := s.Revive(t.Context(), "orders", inspect.AllDead(c.match, c.o))
 			if err != nil || r.Handled != c.handled || r.Later != c.later {
 				t.Errorf("%+v, %v; want %d handled and %d that are later", r, err, c.handled, c.later)
 			}
+
 			r, err = s.Revive(t.Context(), "orders", inspect.DeadIDs("a229"))
 			if err != nil || r.Handled != 1 || r.Later != 0 {
 				t.Errorf("a named one: %+v, %v", r, err)

@@ -22,11 +22,13 @@ func (s *fixture) ticking(queue string, shards int, next ...time.Duration) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	for at, in := range next {
 		key := core.ScheduleKey{ID: fmt.Sprint(at), Name: "hourly"}
 		change := ports.ScheduleChange{ScheduleKey: key, Schedule: &core.Schedule{
 			ScheduleKey: key, Recurrence: core.Recurrence{Spec: spec}, Next: core.InstantOf(epoch.Add(in)), Revision: 1,
 		}}
+
 		r := ports.ChangeSchedulesRequest{
 			Shard:      core.Shard{Queue: queue, Index: core.ShardOf(key.ID, shards)},
 			Shards:     shards,

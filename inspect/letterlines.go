@@ -64,7 +64,14 @@ func WriteDeadLetters(w io.Writer, letters iter.Seq2[core.DeadLetter, error]) (w
 }
 
 func lineOf(d *core.DeadLetter) letterLine {
-	line := letterLine{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: d.Group, Tags: d.Tags.List()}
+	line := letterLine{
+		ID:        d.ID,
+		ChangedAt: d.ChangedAt,
+		Error:     d.Error,
+		Group:     d.Group,
+		Tags:      d.Tags.List(),
+	}
+
 	for _, p := range d.Payloads {
 		own := linePayload{Score: core.NormalScore(p.Score)}
 		own.Data, own.DataBase64 = textOrBytes(p.Data)
@@ -95,6 +102,7 @@ func ReadDeadLetters(r io.Reader) iter.Seq2[core.DeadLetter, error] {
 				yield(core.DeadLetter{}, fmt.Errorf("line %d: %w", number, end))
 				return
 			}
+
 			if text = bytes.TrimSpace(text); len(text) > 0 {
 				d, err := parseLine(text)
 				if err != nil {
@@ -104,6 +112,7 @@ func ReadDeadLetters(r io.Reader) iter.Seq2[core.DeadLetter, error] {
 					return
 				}
 			}
+
 			if end != nil {
 				return
 			}
@@ -129,6 +138,7 @@ func parseLine(text []byte) (core.DeadLetter, error) {
 	var line letterLine
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
+
 	if err := dec.Decode(&line); err != nil {
 		return core.DeadLetter{}, jsonerror.Plain(err)
 	}
@@ -136,13 +146,23 @@ func parseLine(text []byte) (core.DeadLetter, error) {
 		return core.DeadLetter{}, errors.New("the line continues after the dead letter")
 	}
 	if !utf8.Valid(text) {
-		return core.DeadLetter{}, errors.New("it is not UTF-8; write bytes that are not UTF-8 into data_base64 and meta_base64")
+		return core.DeadLetter{}, errors.New(
+			"it is not UTF-8; write bytes that are not UTF-8 into data_base64 and meta_base64")
 	}
+
 	tags, err := core.NewTags(line.Tags...)
 	if err != nil {
 		return core.DeadLetter{}, err
 	}
-	d := core.DeadLetter{ID: line.ID, ChangedAt: line.ChangedAt, Error: line.Error, Group: line.Group, Tags: tags}
+
+	d := core.DeadLetter{
+		ID:        line.ID,
+		ChangedAt: line.ChangedAt,
+		Error:     line.Error,
+		Group:     line.Group,
+		Tags:      tags,
+	}
+
 	for i, p := range line.Payloads {
 		data, twice := oneOf(p.Data, p.DataBase64)
 		meta, again := oneOf(p.Meta, p.MetaBase64)

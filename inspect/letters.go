@@ -99,6 +99,7 @@ func (a *action) sayLater(ctx context.Context, r *Result, failed error) {
 	if failed != nil || r.Handled >= r.Total || r.Checkpoint != "" {
 		return
 	}
+
 	at := &a.run.At
 	page, err := ask(a.inspector, func(s Store) (ports.MorguePage, error) {
 		newest := ports.PageRequest{Queue: at.Queue, Descending: true, ErrorBytes: -1, MaxCount: -1}
@@ -107,6 +108,7 @@ func (a *action) sayLater(ctx context.Context, r *Result, failed error) {
 	if err != nil {
 		return
 	}
+
 	for n := range page.DeadLetters {
 		if d := &page.DeadLetters[n]; d.ChangedAt >= at.Before && strings.HasPrefix(d.ID, at.Prefix) {
 			r.Later++
@@ -145,26 +147,33 @@ func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 // were pushed. Where these differ, it reads the dead letters, and leaves out those of shards that
 // can't be reached. A reference names at most as many payloads as a step handles: further ones of
 // the same dead letter are in later rounds.
-func (a *action) storedRefs(ctx context.Context, refs []ports.DeadLetterRef) (rounds [][]ports.DeadLetterRef, err error) {
+func (a *action) storedRefs(
+	ctx context.Context,
+	refs []ports.DeadLetterRef,
+) (rounds [][]ports.DeadLetterRef, err error) {
 	named := func(r ports.DeadLetterRef) bool { return r.Payloads != nil }
 	if !slices.ContainsFunc(refs, named) {
 		return [][]ports.DeadLetterRef{refs}, nil
 	}
+
 	record, err := a.inspector.record(ctx, a.queue)
 	if err != nil || record.Merge.Same != core.SamePush {
 		return [][]ports.DeadLetterRef{refs}, err
 	}
+
 	add := func(round int, ref ports.DeadLetterRef) {
 		if round == len(rounds) {
 			rounds = append(rounds, nil)
 		}
 		rounds[round] = append(rounds[round], ref)
 	}
+
 	for _, ref := range refs {
 		if !named(ref) {
 			add(0, ref)
 			continue
 		}
+
 		shard := core.Shard{Queue: a.queue, Index: core.ShardOf(ref.ID, record.Shards)}
 		err := a.try(ctx, shard, func() error {
 			found, err := a.inspector.wholeLetter(ctx, a.queue, ref.ID)
@@ -175,6 +184,7 @@ func (a *action) storedRefs(ctx context.Context, refs []ports.DeadLetterRef) (ro
 			if found.DeadLetter != nil {
 				copies = append(copies, dataOf(withData(found.DeadLetter.Payloads, ref.Payloads))...)
 			}
+
 			for round, more := 0, true; more; round, more = round+1, len(copies) > 0 {
 				n := min(len(copies), core.MaxTurnPayloads)
 				add(round, ports.DeadLetterRef{ID: ref.ID, Payloads: copies[:n:n]})
@@ -220,11 +230,16 @@ func (a *action) stepRefs(ctx context.Context, refs []ports.DeadLetterRef, step 
 	if err != nil {
 		return err
 	}
+
 	id := func(r *ports.DeadLetterRef) string { return r.ID }
 	counts := a.Tally
 	defer func() { a.Tally = counts }()
 	for _, refs := range rounds {
-		err := onReached(ctx, a, refs, id, bulk.Refs, func(s Store, shard core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
+		err := onReached(ctx, a, refs, id, bulk.Refs, func(
+			s Store,
+			shard core.Shard,
+			refs []ports.DeadLetterRef,
+		) (ports.StepReply, error) {
 			return stepOn(ctx, shard, step, 0)(s, refs)
 		})
 		if err != nil {
@@ -237,7 +252,12 @@ func (a *action) stepRefs(ctx context.Context, refs []ports.DeadLetterRef, step 
 
 // stepOn returns a function that makes a step on named dead letters of a shard which last changed
 // before an instant. 0 means no limit.
-func stepOn(ctx context.Context, shard core.Shard, step deadLetterStep, before core.Instant) func(Store, []ports.DeadLetterRef) (ports.StepReply, error) {
+func stepOn(
+	ctx context.Context,
+	shard core.Shard,
+	step deadLetterStep,
+	before core.Instant,
+) func(Store, []ports.DeadLetterRef) (ports.StepReply, error) {
 	return func(s Store, refs []ports.DeadLetterRef) (ports.StepReply, error) {
 		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs, Before: before})
 	}

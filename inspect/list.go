@@ -117,6 +117,7 @@ func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) ite
 // are valid for it.
 func (o *ListOptions) check(list string, allowed ...SortBy) error {
 	byID, byCount := o.SortBy == ByID || o.SortBy == RetryingByID, o.SortBy == RetryingByCount
+
 	switch {
 	case !slices.Contains(allowed, o.SortBy):
 		return fmt.Errorf("%w: %s can't be sorted by %v; use one of %v", ErrInvalidOptions, list, o.SortBy, allowed)
@@ -127,13 +128,20 @@ func (o *ListOptions) check(list string, allowed ...SortBy) error {
 	case o.FromRetries < 0:
 		return fmt.Errorf("%w: a list can't begin at %d retries; 0 is the start", ErrInvalidOptions, o.FromRetries)
 	case !o.FromTime.IsZero() && (byID || byCount), o.FromID != "" && !byID, o.FromRetries != 0 && !byCount:
-		return fmt.Errorf("%w: a list by %v can't begin at that value; give a value of that order: a time, an id or a number of retries", ErrInvalidOptions, o.SortBy)
+		return fmt.Errorf(
+			"%w: a list by %v can't begin at that value; "+
+				"give a value of that order: a time, an id or a number of retries",
+			ErrInvalidOptions, o.SortBy)
 	case o.Prefix != "" && !byID:
 		return fmt.Errorf("%w: a list by %v has no prefix; sort it by id", ErrInvalidOptions, o.SortBy)
 	case o.Fresh && (len(allowed) < len(jobOrders) || o.SortBy != ByTime && o.SortBy != ByID):
-		return fmt.Errorf("%w: only a list of queued jobs by time or by id can be limited to fresh jobs", ErrInvalidOptions)
-	case o.Held && (len(allowed) < len(jobOrders) || o.SortBy != ByTime && o.SortBy != RetryingByTime || o.Descending || o.Fresh || !o.FromTime.IsZero()):
-		return fmt.Errorf("%w: only an ascending list of queued jobs by time can be limited to held jobs, without FromTime and Fresh", ErrInvalidOptions)
+		return fmt.Errorf("%w: only a list of queued jobs by time or by id can be limited to fresh jobs",
+			ErrInvalidOptions)
+	case o.Held && (len(allowed) < len(jobOrders) || o.SortBy != ByTime && o.SortBy != RetryingByTime ||
+		o.Descending || o.Fresh || !o.FromTime.IsZero()):
+		return fmt.Errorf(
+			"%w: only an ascending list of queued jobs by time can be limited to held jobs, without FromTime and Fresh",
+			ErrInvalidOptions)
 	case o.Group != "" && (!slices.Equal(allowed, morgueOrders) || o.SortBy != ByTime):
 		return fmt.Errorf("%w: only a list of dead letters by time can be limited to a group", ErrInvalidOptions)
 	}
@@ -143,12 +151,20 @@ func (o *ListOptions) check(list string, allowed ...SortBy) error {
 // request returns the request for the first page.
 func (o *ListOptions) request() ports.PageRequest {
 	r := ports.PageRequest{
-		After: o.After.port(), Descending: o.Descending, Limit: o.Limit, Payloads: o.Payloads,
-		Shards: o.Shards, Prefix: o.Prefix, ErrorBytes: o.ErrorBytes, MaxCount: o.MaxCount,
+		After:      o.After.port(),
+		Descending: o.Descending,
+		Limit:      o.Limit,
+		Payloads:   o.Payloads,
+		Shards:     o.Shards,
+		Prefix:     o.Prefix,
+		ErrorBytes: o.ErrorBytes,
+		MaxCount:   o.MaxCount,
 	}
+
 	if o.Fresh && o.Limit > 0 { // some entries of a page may be left out
 		r.Limit = max(o.Limit, ports.DefaultPage)
 	}
+
 	switch {
 	case o.Held:
 		r.From = heldFrom()
@@ -175,13 +191,18 @@ type listPage[V any] struct {
 // pages returns a list that fetches its elements page by page. If invalid is not nil, the list has
 // only this error. A page may be short, even empty: the list ends with the page that has no next
 // one.
-func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (listPage[V], error)) iter.Seq2[V, error] {
+func pages[V any](
+	o ListOptions,
+	invalid error,
+	fetch func(ports.PageRequest) (listPage[V], error),
+) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
 		var none V
 		if invalid != nil {
 			yield(none, invalid)
 			return
 		}
+
 		var unreached []core.Shard
 		r, left := o.request(), o.Limit
 		for {
@@ -193,6 +214,7 @@ func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (l
 				yield(none, err)
 				return
 			}
+
 			if o.Limit > 0 {
 				page.elements = page.elements[:min(left, len(page.elements))]
 				left -= len(page.elements)
@@ -202,6 +224,7 @@ func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (l
 					return
 				}
 			}
+
 			unreached = mergeShards(unreached, page.unreached)
 			r.After = page.next
 			if page.next == (ports.Cursor{}) || o.Limit > 0 && left == 0 {
@@ -211,6 +234,7 @@ func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (l
 				r.Limit = left
 			}
 		}
+
 		if err := partial(unreached); err != nil {
 			yield(none, err)
 		}

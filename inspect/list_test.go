@@ -50,6 +50,7 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 			}
 		}
 	}
+
 	morgue := func(o inspect.ListOptions) iter.Seq2[inspect.Cursor, string] {
 		return func(yield func(inspect.Cursor, string) bool) {
 			for dead := range must(t, s.Morgue(t.Context(), "orders", o)) {
@@ -59,6 +60,7 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 			}
 		}
 	}
+
 	for name, c := range map[string]struct {
 		list  func(inspect.ListOptions) iter.Seq2[inspect.Cursor, string]
 		order inspect.SortBy
@@ -79,12 +81,14 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 					slices.Reverse(want)
 				}
 				o := inspect.ListOptions{SortBy: c.order, Descending: descending}
+
 				place := 0
 				for cursor, id := range c.list(o) {
 					if id != want[place] {
 						t.Errorf("element %d is %q, want %q (descending %v)", place, id, want[place], descending)
 					}
 					place++
+
 					behind := o
 					behind.After = cursor
 					var rest []string
@@ -95,6 +99,7 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 						t.Errorf("behind %q, descending %v (-want +got):\n%s", id, descending, diff)
 					}
 				}
+
 				if place != len(want) {
 					t.Errorf("%d elements, want %d", place, len(want))
 				}
@@ -110,6 +115,7 @@ func TestClaimedJobsAreListedByTheTimeOfTheirClaim(t *testing.T) {
 	s.advance(time.Second)
 	s.pushAll("a")
 	s.claim()
+
 	for name, c := range map[string]struct {
 		options inspect.ListOptions
 		want    []string
@@ -126,6 +132,7 @@ func TestClaimedJobsAreListedByTheTimeOfTheirClaim(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+
 	for first := range must(t, s.Claimed(t.Context(), "orders", inspect.ListOptions{Payloads: 1})) {
 		if len(first.Payloads) != 1 || first.PayloadCount != 2 || first.Node != "blue" || !first.Since.Equal(epoch) {
 			t.Errorf("the first claimed job is %+v", first)
@@ -175,6 +182,7 @@ func TestListsRefuseOptionsThatCantBe(t *testing.T) {
 		}
 		return nil
 	}
+
 	for name, c := range map[string]struct {
 		list    func(inspect.ListOptions) error
 		options inspect.ListOptions

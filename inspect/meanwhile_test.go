@@ -25,10 +25,12 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 			s.advance(time.Second)
 			s.dead(ids[1])
 			s.advance(time.Second)
+
 			other := inspect.New(s.store, inspect.Options{})
 			match := func(d inspect.DeadLetter) bool {
 				if d.ID == ids[1] { // ids[0] was chosen; now a colleague revives it, and it dies anew
-					if r, err := other.Revive(t.Context(), "orders", inspect.DeadIDs(ids[0])); err != nil || r.Handled != 1 {
+					if r, err := other.Revive(t.Context(), "orders", inspect.DeadIDs(ids[0])); err != nil ||
+						r.Handled != 1 {
 						t.Fatal(r, err)
 					}
 					s.advance(time.Minute)
@@ -36,6 +38,7 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 				}
 				return d.ID == ids[0]
 			}
+
 			o := inspect.BulkOptions{Filter: "f"}
 			var r inspect.Result
 			var err error
@@ -47,9 +50,11 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			found, err := s.Find(t.Context(), "orders", ids[0])
 			if err != nil || found.DeadLetter == nil {
-				t.Errorf("%s: %q was buried a minute after the action began, and did not stay: handled %d (%v)", name, ids[0], r.Handled, err)
+				t.Errorf("%s: %q was buried a minute after the action began, and did not stay: handled %d (%v)",
+					name, ids[0], r.Handled, err)
 			}
 		})
 	}
@@ -60,6 +65,7 @@ func TestALostReplyRevivesNothingTwice(t *testing.T) {
 	s := newFixture(t)
 	s.dead("x")
 	s.advance(time.Second)
+
 	h := s.intercept()
 	revived := 0
 	h.after = func(method string) error {
@@ -73,7 +79,9 @@ func TestALostReplyRevivesNothingTwice(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f"})); err != nil {
+
+	if _, err := s.Revive(t.Context(), "orders",
+		inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f"})); err != nil {
 		t.Fatal(err)
 	}
 	if c := s.counts(); c.Dead != 1 {
@@ -89,15 +97,16 @@ func TestRateIsHeldAfterAStall(t *testing.T) {
 		s.advance(time.Second)
 		var at []time.Time
 		stalled := false
-		_, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Rate: 10, Progress: func(p inspect.Progress) {
-			for len(at) < p.Handled {
-				at = append(at, time.Now())
-			}
-			if !stalled && p.Handled >= 10 {
-				stalled = true
-				time.Sleep(15 * time.Second)
-			}
-		}}))
+		_, err := s.Revive(t.Context(), "orders",
+			inspect.AllDead(nil, inspect.BulkOptions{Rate: 10, Progress: func(p inspect.Progress) {
+				for len(at) < p.Handled {
+					at = append(at, time.Now())
+				}
+				if !stalled && p.Handled >= 10 {
+					stalled = true
+					time.Sleep(15 * time.Second)
+				}
+			}}))
 
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +155,8 @@ func TestAnActionGoesOnWithTheSameOptions(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("d", 20)...)
 	s.advance(time.Second)
-	o := inspect.BulkOptions{Before: epoch.Add(time.Hour), Limit: 5} // by a clock that is ahead, or "all until midnight"
+	// The time is that of a clock that is ahead, or means "all until midnight".
+	o := inspect.BulkOptions{Before: epoch.Add(time.Hour), Limit: 5}
 	r, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, o))
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +171,7 @@ func TestTheLogTellsAPrefixFromAll(t *testing.T) {
 	s := newFixture(t)
 	s.dead("a-1", "b-1")
 	s.advance(time.Second)
+
 	logged := func(o inspect.BulkOptions) string {
 		var log bytes.Buffer
 		i := inspect.New(s.store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -171,6 +182,7 @@ func TestTheLogTellsAPrefixFromAll(t *testing.T) {
 		_, text, _ = strings.Cut(text, "level")
 		return text
 	}
+
 	a := logged(inspect.BulkOptions{Prefix: "a-"})
 	b := logged(inspect.BulkOptions{})
 	if a == b {
@@ -204,7 +216,10 @@ func TestEditAllShowsEachPayloadOnceByAStandingClock(t *testing.T) {
 func TestAnIDThatIsNamedTwiceIsEditedOnce(t *testing.T) {
 	s := newFixture(t)
 	s.dead("x")
-	_, err := s.Edit(t.Context(), "orders", inspect.DeadIDs("x", "x"), func(_ string, p core.Payload) ([]byte, bool, error) {
+	_, err := s.Edit(t.Context(), "orders", inspect.DeadIDs("x", "x"), func(
+		_ string,
+		p core.Payload,
+	) ([]byte, bool, error) {
 		return append(p.Data, '!'), true, nil
 	})
 	if found, _ := s.Find(t.Context(), "orders", "x"); err != nil || string(found.DeadLetter.Payloads[0].Data) != "p!" {

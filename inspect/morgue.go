@@ -53,11 +53,13 @@ func (i *Inspector) editAll(
 	o := &dead.options
 	a := o.action(verb, queue, dead.match != nil, false)
 	defer a.log(ctx, i, queue, nil)(&err)
+
 	switch {
 	case edit == nil:
 		return a.end(errNoEdit)
 	case o.Payloads != 0:
-		return a.end(fmt.Errorf("%w: Payloads is %d; leave it 0, since an edit gets all payloads", ErrInvalidOptions, o.Payloads))
+		return a.end(fmt.Errorf("%w: Payloads is %d; leave it 0, since an edit gets all payloads",
+			ErrInvalidOptions, o.Payloads))
 	}
 
 	k := &deadKind{action: a, match: dead.match}
@@ -93,16 +95,23 @@ func (i *Inspector) onAllDeadLetters(
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, nil)(&err)
 	defer func() { a.sayLater(ctx, &r, err) }()
+
 	at := &a.run.At
 	if match == nil && !a.all.DryRun && a.all.Prefix == "" {
 		return a.onAll(ctx, func(stats *ports.QueueStats) error {
 			return bulk.Repeat(ctx, a.run, stats, func(shard core.Shard, limit int) (ports.StepReply, error) {
 				return persist(ctx, i, func(s Store) (ports.StepReply, error) {
-					return step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: at.Before, Limit: limit, Group: at.Group})
+					return step(s, ctx, ports.DeadLetterStep{
+						Shard:  shard,
+						Before: at.Before,
+						Limit:  limit,
+						Group:  at.Group,
+					})
 				})
 			})
 		})
 	}
+
 	k := &deadKind{action: a, match: match}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
 		for chunk := range bulk.Refs(convert(chosen, refOf)) {
@@ -131,6 +140,7 @@ func (i *Inspector) editRefs(
 		_, err := i.shards(ctx, queue)
 		return a.end(err)
 	}
+
 	a.Total = len(refs)
 	whole := make(map[string]bool)
 	for _, ref := range refs {
@@ -139,6 +149,7 @@ func (i *Inspector) editRefs(
 			continue
 		}
 		whole[ref.ID] = ref.Payloads == nil
+
 		found, err := i.wholeLetter(ctx, queue, ref.ID)
 		if err != nil {
 			return a.end(err)
@@ -188,15 +199,18 @@ func (a *action) editDeadLetter(
 		if err != nil {
 			return changed, fmt.Errorf("payload of %q: %w", id, err)
 		}
+
 		edited := edited(p, data)
 		if !replace || bytes.Equal(p.Data, edited.Data) {
 			continue
 		}
+
 		r := ports.EditRequest{Shard: shard, ID: id, Old: p.Data, New: edited.Data}
 		reply, err := persist(ctx, a.inspector, func(s Store) (ports.StepReply, error) { return s.Edit(ctx, r) })
 		if err != nil {
 			return changed, fmt.Errorf("payload of %q: %w", id, err)
 		}
+
 		a.Pass(0, reply.Handled)
 		changed = reply.Now
 	}

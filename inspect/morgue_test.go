@@ -50,6 +50,7 @@ func TestActionsOnTheMorgue(t *testing.T) {
 		{ID: "nothing", Payloads: data("p")},
 	}
 	type act = func(context.Context, *inspect.Inspector) (inspect.Result, error)
+
 	for name, c := range map[string]struct {
 		act     act
 		handled int
@@ -88,7 +89,8 @@ func TestActionsOnTheMorgue(t *testing.T) {
 			return i.Purge(ctx, "orders", inspect.DeadIDs())
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"purge no payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Purge(ctx, "orders", inspect.DeadPayloads([]inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}...))
+			return i.Purge(ctx, "orders",
+				inspect.DeadPayloads([]inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}...))
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"edit ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.Edit(ctx, "orders", inspect.DeadIDs("b", "c", "nothing"), upper)
@@ -160,6 +162,7 @@ func TestWhatAFilterHasNotSeenStays(t *testing.T) {
 			s.bury()
 			return true
 		})
+
 		if err != nil || result.Handled != c.handled {
 			t.Errorf("%s: %+v, %v; want %d", name, result, err, c.handled)
 		}
@@ -206,6 +209,7 @@ func TestLargePayloadsGoInSmallSteps(t *testing.T) {
 		s.push(id, 0, strings.Repeat(id, 20<<10))
 	}
 	s.bury()
+
 	steps := 0
 	s.intercept().before = func(call string) error {
 		if call == "Purge" {
@@ -213,7 +217,10 @@ func TestLargePayloadsGoInSmallSteps(t *testing.T) {
 		}
 		return nil
 	}
-	result, err := s.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return true }, inspect.BulkOptions{}))
+
+	result, err := s.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool {
+		return true
+	}, inspect.BulkOptions{}))
 	if err != nil || result.Handled != len(ids) {
 		t.Errorf("PurgeAll = %+v, %v", result, err)
 	}

@@ -31,9 +31,10 @@ type Target struct {
 }
 
 // Move moves the selected jobs from a queue to another one. By [JobIDs] it also moves the dead
-// letters and schedules of these ids; see below for [AllJobs]. It moves the jobs with payloads, scores, Meta, time, retries, recoveries, error and tags, the dead letters
-// with their time, error, group and tags, and the schedules with their next tick and their counts.
-// Claimed jobs are not touched; jobs that are queued behind them move.
+// letters and schedules of these ids; see below for [AllJobs]. It moves the jobs with payloads,
+// scores, Meta, time, retries, recoveries, error and tags, the dead letters with their time, error,
+// group and tags, and the schedules with their next tick and their counts. Claimed jobs are not
+// touched; jobs that are queued behind them move.
 //
 // Both queues must have been declared, and the target must be paused (otherwise [ErrNotPaused]): a
 // job that ran there before its original is deleted could miss a push. Pause the source too.
@@ -86,6 +87,7 @@ func (i *Inspector) moveIDs(ctx context.Context, from string, to Target, ids []s
 	if err := validateIDs(ids); err != nil {
 		return a.end(err)
 	}
+
 	m, err := i.mover(ctx, a, "move", from, to)
 	if err != nil {
 		return a.end(err)
@@ -94,6 +96,7 @@ func (i *Inspector) moveIDs(ctx context.Context, from string, to Target, ids []s
 	if err != nil {
 		return a.end(err)
 	}
+
 	a.Total = len(ids)
 	for _, id := range ids {
 		shard := core.Shard{Queue: from, Index: core.ShardOf(id, shards)}
@@ -109,6 +112,7 @@ func (i *Inspector) moveAll(
 ) (r Result, err error) {
 	a := jobs.options.action(moveVerb("move all", to), from, jobs.match != nil, true)
 	defer a.log(ctx, i, from, nil)(&err)
+
 	m, err := i.mover(ctx, a, "move all", from, to)
 	if err != nil {
 		return a.end(err)
@@ -135,7 +139,12 @@ func (i *Inspector) moveAll(
 
 // MoveMorgue moves the dead letters of [AllDead] to the morgue of another queue; see
 // [Inspector.Move], which moves those of single ids.
-func (i *Inspector) MoveMorgue(ctx context.Context, from string, to Target, dead DeadLetterSelection) (r Result, err error) {
+func (i *Inspector) MoveMorgue(
+	ctx context.Context,
+	from string,
+	to Target,
+	dead DeadLetterSelection,
+) (r Result, err error) {
 	if dead.by != byMatch {
 		return i.refuse(ctx, moveVerb("move morgue", to), from,
 			fmt.Errorf("%w: the move of a morgue acts on AllDead; Move moves single ids", ErrInvalidOptions))
@@ -177,7 +186,8 @@ func (m *mover) arriveIn(ctx context.Context, kind string, to Target) {
 	from := m.deed.action
 	d := m.into.begin(ctx, auditText(kind+" from "+m.queue+inStore(to.FromStore)), to.Queue, nil)
 	d.action.ID, d.action.IDs, d.action.Named, d.action.Handled = from.ID+"-to", from.IDs, from.Named, from.Handled
-	d.action.Prefix, d.action.Group, d.action.Filter, d.action.Reason = from.Prefix, from.Group, from.Filter, from.Reason
+	d.action.Prefix, d.action.Group, d.action.Filter, d.action.Reason =
+		from.Prefix, from.Group, from.Filter, from.Reason
 	m.arrival = d.start(ctx)
 }
 
@@ -202,16 +212,19 @@ func (i *Inspector) mover(ctx context.Context, a *action, kind, from string, to 
 			return nil, err
 		}
 	}
+
 	stats, err := m.into.queueStats(ctx, to.Queue)
 	if err != nil {
 		return nil, fmt.Errorf("the target: %w", err)
 	}
 	m.to = stats.Queue
+
 	if a.all != nil && a.all.DryRun {
 		return m, nil
 	}
 	if !m.to.Paused {
-		return nil, fmt.Errorf("%w: %q; pause it before something is moved to it, and resume it afterwards", ErrNotPaused, to.Queue)
+		return nil, fmt.Errorf("%w: %q; pause it before something is moved to it, and resume it afterwards",
+			ErrNotPaused, to.Queue)
 	}
 	m.arriveIn(ctx, kind, to)
 	return m, nil
@@ -223,6 +236,7 @@ func (m *mover) otherStore(ctx context.Context) error {
 	if m.into == m.inspector {
 		return fmt.Errorf("%w: %q is the source and the target; name two queues", ErrInvalidOptions, m.queue)
 	}
+
 	var ids [2]string
 	for at, side := range []*Inspector{m.inspector, m.into} {
 		id, err := persist(ctx, side, func(s Store) (string, error) { return s.StoreID(ctx) })
@@ -238,9 +252,12 @@ func (m *mover) otherStore(ctx context.Context) error {
 		}
 		ids[at] = id
 	}
+
 	if ids[0] == ids[1] {
-		return fmt.Errorf("%w: both stores have the id %s, so both queues %q may be the same; name two queues or, if one store is a copy "+
-			"of the other, run skein repair identity on the copy", ErrInvalidOptions, ids[0], m.queue)
+		return fmt.Errorf(
+			"%w: both stores have the id %s, so both queues %q may be the same; "+
+				"name two queues or, if one store is a copy of the other, run skein repair identity on the copy",
+			ErrInvalidOptions, ids[0], m.queue)
 	}
 	return nil
 }
@@ -252,11 +269,13 @@ func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 	if err != nil {
 		return err
 	}
+
 	moved, err = m.letter(ctx, shard, id, 0)
 	m.Pass(0, moved)
 	if err != nil {
 		return err
 	}
+
 	r := ports.SchedulesRequest{Queue: m.queue, Shards: []int{shard.Index}, ID: id}
 	err = m.schedules(ctx, shard, r, func(_ core.ScheduleKey, moved int) bool {
 		m.Pass(0, moved)
@@ -265,6 +284,7 @@ func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 	if err != nil {
 		return err
 	}
+
 	m.Pass(1, 0)
 	return nil
 }
@@ -290,7 +310,8 @@ func (m *mover) jobs(ctx context.Context, shard core.Shard, jobs []ports.JobView
 // deletion is the step that deletes exactly the payloads of copied jobs.
 func deletion(shard core.Shard, jobs []core.Job, before core.Instant) ports.JobStep {
 	return ports.JobStep{
-		Shard: shard, Before: before,
+		Shard:    shard,
+		Before:   before,
 		IDs:      convert(jobs, func(j *core.Job) string { return j.ID }),
 		Payloads: convert(jobs, func(j *core.Job) []core.Payload { return j.Payloads }),
 	}
@@ -303,11 +324,15 @@ func (m *mover) job(ctx context.Context, shard core.Shard, id string, before cor
 		if v == nil {
 			return p, nil
 		}
+
 		jobs := []core.Job{v.Job}
 		if err := put(ctx, m, &jobCargo, jobs); err != nil {
 			return p, err
 		}
-		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return s.Delete(ctx, deletion(shard, jobs, before)) })
+
+		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) {
+			return s.Delete(ctx, deletion(shard, jobs, before))
+		})
 		return part{of: v.Count, payloads: len(v.Payloads), handled: reply.Handled}, err
 	})
 }
@@ -323,7 +348,12 @@ func queuedBefore(found *ports.Found, before core.Instant) *ports.JobView {
 }
 
 // letters moves dead letters of a shard that last changed before an instant.
-func (m *mover) letters(ctx context.Context, shard core.Shard, letters []ports.DeadLetterView, before core.Instant) error {
+func (m *mover) letters(
+	ctx context.Context,
+	shard core.Shard,
+	letters []ports.DeadLetterView,
+	before core.Instant,
+) error {
 	return carry(ctx, m, &letterCargo, letters,
 		func(v *ports.DeadLetterView) (core.DeadLetter, int) { return v.DeadLetter, v.Count },
 		func(found *ports.Found) *core.DeadLetter {
@@ -351,14 +381,19 @@ func (m *mover) letter(ctx context.Context, shard core.Shard, id string, before 
 		if v == nil {
 			return p, nil
 		}
+
 		if before == 0 {
 			before = v.ChangedAt + 1
 		}
+
 		if err := put(ctx, m, &letterCargo, []core.DeadLetter{v.DeadLetter}); err != nil {
 			return p, err
 		}
+
 		refs := []ports.DeadLetterRef{payloadsOf(&v.DeadLetter)}
-		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return stepOn(ctx, shard, Store.Purge, before)(s, refs) })
+		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) {
+			return stepOn(ctx, shard, Store.Purge, before)(s, refs)
+		})
 		return part{of: v.Count, payloads: len(v.Payloads), handled: reply.Handled}, err
 	})
 }
@@ -382,7 +417,12 @@ type part struct{ of, payloads, handled int }
 func (m *mover) inParts(
 	ctx context.Context, id string, place ports.Place, move func(*ports.Found) (part, error),
 ) (moved int, err error) {
-	r := ports.FindRequest{Queue: m.queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
+	r := ports.FindRequest{
+		Queue:    m.queue,
+		ID:       id,
+		Payloads: core.MaxTurnPayloads,
+		After:    &ports.PayloadCursor{Place: place},
+	}
 	for left := 0; ; r.MaxCount = -1 {
 		found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
 		if err != nil {
@@ -392,10 +432,13 @@ func (m *mover) inParts(
 			return 0, fmt.Errorf("id %q of queue %q is not moved: the store can't read its record in %v; "+
 				"its next use sets it aside, then see Quarantined", id, m.queue, place)
 		}
+
 		p, err := move(&found)
 		if err != nil {
 			return 0, err
 		}
+
+		// Only the first reply has the count of the payloads.
 		if r.MaxCount == 0 {
 			left = p.of
 		}
@@ -416,11 +459,15 @@ type cargo[E any] struct {
 
 var (
 	jobCargo = cargo[core.Job]{
-		ports.PlaceQueued, func(j *core.Job) string { return j.ID }, func(j *core.Job) *[]core.Payload { return &j.Payloads },
+		ports.PlaceQueued,
+		func(j *core.Job) string { return j.ID },
+		func(j *core.Job) *[]core.Payload { return &j.Payloads },
 		func(r *ports.ImportRequest, jobs []core.Job) { r.Jobs = jobs },
 	}
 	letterCargo = cargo[core.DeadLetter]{
-		ports.PlaceDead, func(d *core.DeadLetter) string { return d.ID }, func(d *core.DeadLetter) *[]core.Payload { return &d.Payloads },
+		ports.PlaceDead,
+		func(d *core.DeadLetter) string { return d.ID },
+		func(d *core.DeadLetter) *[]core.Payload { return &d.Payloads },
 		func(r *ports.ImportRequest, letters []core.DeadLetter) { r.DeadLetters = letters },
 	}
 )
@@ -434,8 +481,14 @@ func (c *cargo[E]) steps(entries []E) iter.Seq[[]E] {
 // What came without all payloads it reads again. It moves one by one, in parts, what does not fit
 // into a step.
 func carry[V, E any](
-	ctx context.Context, m *mover, c *cargo[E], views []V, of func(*V) (e E, count int), in func(*ports.Found) *E,
-	one func(id string) (int, error), remove func([]E) error,
+	ctx context.Context,
+	m *mover,
+	c *cargo[E],
+	views []V,
+	of func(*V) (e E, count int),
+	in func(*ports.Found) *E,
+	one func(id string) (int, error),
+	remove func([]E) error,
 ) error {
 	var whole []E
 	var bound core.Bound
@@ -464,6 +517,7 @@ func carry[V, E any](
 				e = *again
 			}
 		}
+
 		payloads := *c.payloads(&e)
 		if !there || !fits(payloads) {
 			moved, err := one(c.id(&e))
@@ -474,6 +528,7 @@ func carry[V, E any](
 			}
 			continue
 		}
+
 		if !bound.TakeWhole(payloads) {
 			if err := step(); err != nil {
 				return err
@@ -494,7 +549,13 @@ func fits(payloads []core.Payload) bool {
 // read returns an entry with all payloads, or nil if it has more than one call returns, is gone or
 // can't be read.
 func read[E any](ctx context.Context, m *mover, c *cargo[E], id string, in func(*ports.Found) *E) (*E, error) {
-	r := ports.FindRequest{Queue: m.queue, ID: id, Payloads: core.MaxTurnPayloads, MaxCount: -1, After: &ports.PayloadCursor{Place: c.place}}
+	r := ports.FindRequest{
+		Queue:    m.queue,
+		ID:       id,
+		Payloads: core.MaxTurnPayloads,
+		MaxCount: -1,
+		After:    &ports.PayloadCursor{Place: c.place},
+	}
 	found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
 	if err != nil || len(found.Next) > 0 {
 		return nil, err
@@ -515,6 +576,7 @@ func put[E any](ctx context.Context, m *mover, c *cargo[E], entries []E) error {
 			parts = append(parts, e)
 		}
 	}
+
 	for chunk := range c.steps(parts) {
 		for at, some := range bulk.ByShard(chunk, m.to.Shards, c.id) {
 			if err := putIn(ctx, m, c, at, some); err != nil {
@@ -527,7 +589,13 @@ func put[E any](ctx context.Context, m *mover, c *cargo[E], entries []E) error {
 
 // putIn imports the entries of a step into one shard of the target.
 func putIn[E any](ctx context.Context, m *mover, c *cargo[E], at int, entries []E) error {
-	r := ports.ImportRequest{Shard: core.Shard{Queue: m.to.Name, Index: at}, Shards: m.to.Shards, Generation: m.to.Generation, OnlyPaused: true}
+	r := ports.ImportRequest{
+		Shard:      core.Shard{Queue: m.to.Name, Index: at},
+		Shards:     m.to.Shards,
+		Generation: m.to.Generation,
+		OnlyPaused: true,
+	}
+
 	for len(entries) > 0 {
 		c.set(&r, entries)
 		reply, err := persist(ctx, m.into, func(s Store) (ports.StepReply, error) { return s.Import(ctx, r) })

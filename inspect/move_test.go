@@ -30,7 +30,12 @@ var movedTo = inspect.Target{Queue: "moved"}
 // target declares a queue to move to, and pauses it.
 func (s *fixture) target(rule core.MergeRule) {
 	s.t.Helper()
-	if _, err := s.store.Declare(s.t.Context(), ports.DeclareRequest{Queue: "moved", Shards: movedShards, IndexIDs: true, Merge: rule}); err != nil {
+	if _, err := s.store.Declare(s.t.Context(), ports.DeclareRequest{
+		Queue:    "moved",
+		Shards:   movedShards,
+		IndexIDs: true,
+		Merge:    rule,
+	}); err != nil {
 		s.t.Fatal(err)
 	}
 	if err := s.store.Pause(s.t.Context(), "moved"); err != nil {
@@ -43,6 +48,7 @@ func contents(t testing.TB, store *memory.Store, queue string) map[string]string
 	t.Helper()
 	all := map[string]string{}
 	i := inspect.New(store, inspect.Options{})
+
 	text := func(id string, place inspect.Place) string {
 		var b strings.Builder
 		for p := range must(t, i.Payloads(t.Context(), queue, id, inspect.PayloadOptions{Place: place})) {
@@ -53,8 +59,10 @@ func contents(t testing.TB, store *memory.Store, queue string) map[string]string
 		}
 		return b.String()
 	}
+
 	for j := range must(t, i.Jobs(t.Context(), queue, inspect.ListOptions{})) {
-		all["queued "+j.ID] = fmt.Sprint(j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError, j.Tags, text(j.ID, inspect.PlaceQueued))
+		all["queued "+j.ID] = fmt.Sprint(j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError, j.Tags,
+			text(j.ID, inspect.PlaceQueued))
 	}
 	for d := range must(t, i.Morgue(t.Context(), queue, inspect.ListOptions{})) {
 		all["dead "+d.ID] = fmt.Sprint(d.ChangedAt, d.LastError, d.Group, d.Tags, text(d.ID, inspect.PlaceDead))
@@ -71,8 +79,12 @@ func bring(t testing.TB, store *memory.Store, queue string, shards int, jobs ...
 			part := j
 			part.Payloads = rest[:bound.Take(rest)]
 			rest = rest[len(part.Payloads):]
+
 			_, err := store.Import(t.Context(), ports.ImportRequest{
-				Shard: core.Shard{Queue: queue, Index: core.ShardOf(j.ID, shards)}, Shards: shards, Generation: 1, Jobs: []core.Job{part},
+				Shard:      core.Shard{Queue: queue, Index: core.ShardOf(j.ID, shards)},
+				Shards:     shards,
+				Generation: 1,
+				Jobs:       []core.Job{part},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -87,7 +99,15 @@ func oddJobs() []core.Job {
 	state := func(retry int) core.State {
 		return core.State{PerformAt: at.Add(-time.Hour), RetryCount: retry, FirstPush: at - 77}
 	}
-	failed := core.State{PerformAt: at.Add(time.Hour), RetryCount: 24, Recoveries: 3, FirstPush: 12345, Error: "é\n\"<\u2028", Tags: "B\x1fa, b\x1fé"}
+
+	failed := core.State{
+		PerformAt:  at.Add(time.Hour),
+		RetryCount: 24,
+		Recoveries: 3,
+		FirstPush:  12345,
+		Error:      "é\n\"<\u2028",
+		Tags:       "B\x1fa, b\x1fé",
+	}
 	many := core.Job{ID: "many", State: failed}
 	for n := range 2*core.MaxTurnPayloads + 500 {
 		p := core.Payload{Data: fmt.Appendf(nil, "p%05d", n), Score: float64(n)}
@@ -96,21 +116,29 @@ func oddJobs() []core.Job {
 		}
 		many.Payloads = append(many.Payloads, p)
 	}
+
 	jobs := []core.Job{
 		many,
 		{ID: "large", State: state(-1), Payloads: []core.Payload{
-			{Data: bytes.Repeat([]byte("l"), 6<<20), Score: 1}, {Data: bytes.Repeat([]byte("m"), 6<<20), Score: 2, Meta: []byte("last")},
+			{Data: bytes.Repeat([]byte("l"), 6<<20), Score: 1},
+			{Data: bytes.Repeat([]byte("m"), 6<<20), Score: 2, Meta: []byte("last")},
 		}},
 		{ID: "odd", State: failed, Payloads: []core.Payload{
-			{Data: []byte{}, Score: -math.MaxFloat64}, {Data: []byte("\x00\xff"), Score: math.SmallestNonzeroFloat64, Meta: []byte("\xfe")}, {Data: []byte("é"), Score: 1.7e9 + 1e-6},
+			{Data: []byte{}, Score: -math.MaxFloat64},
+			{Data: []byte("\x00\xff"), Score: math.SmallestNonzeroFloat64, Meta: []byte("\xfe")},
+			{Data: []byte("é"), Score: 1.7e9 + 1e-6},
 		}},
 	}
+
 	for n, id := range numbered("j", 120) {
 		s := state(n%4 - 1)
 		if n%4 > 0 {
 			s.Error = "boom"
 		}
-		jobs = append(jobs, core.Job{ID: id, State: s, Payloads: []core.Payload{{Data: []byte("p"), Score: float64(n)}, {Data: []byte("q"), Score: float64(n + 1)}}})
+		jobs = append(jobs, core.Job{ID: id, State: s, Payloads: []core.Payload{
+			{Data: []byte("p"), Score: float64(n)},
+			{Data: []byte("q"), Score: float64(n + 1)},
+		}})
 	}
 	return jobs
 }
@@ -121,7 +149,8 @@ func (s *fixture) toMove() (want map[string]string, jobs, letters int) {
 	bring(s.t, s.store, "orders", fixtureShards, oddJobs()...)
 	odd := oddLetters()
 	odd = slices.DeleteFunc(odd, func(d core.DeadLetter) bool { return d.ChangedAt >= core.InstantOf(epoch) })
-	if _, err := s.Import(s.t.Context(), "orders", sequence(append(odd, lettersOf(numbered("d", 120), 2)...), nil), nil); err != nil {
+	if _, err := s.Import(s.t.Context(), "orders",
+		sequence(append(odd, lettersOf(numbered("d", 120), 2)...), nil), nil); err != nil {
 		s.t.Fatal(err)
 	}
 	want = contents(s.t, s.store, "orders")
@@ -138,14 +167,23 @@ func holdsAll(t testing.TB, store *memory.Store, queue string, want map[string]s
 }
 
 // everyMove are the moves of a whole queue: by match, of all, and by ids.
-func everyMove(i *inspect.Inspector) map[string]func(context.Context, inspect.BulkOptions, inspect.BulkOptions) (jobs, letters inspect.Result, err error) {
-	all := func(match bool) func(context.Context, inspect.BulkOptions, inspect.BulkOptions) (jobs, letters inspect.Result, err error) {
+func everyMove(
+	i *inspect.Inspector,
+) map[string]func(context.Context, inspect.BulkOptions, inspect.BulkOptions) (jobs, letters inspect.Result, err error) {
+	all := func(match bool) func(
+		context.Context,
+		inspect.BulkOptions,
+		inspect.BulkOptions,
+	) (jobs, letters inspect.Result, err error) {
 		return func(ctx context.Context, o, dead inspect.BulkOptions) (jobs, letters inspect.Result, err error) {
 			var anyJob func(inspect.QueuedJob) bool
 			var any func(inspect.DeadLetter) bool
 			if match {
-				anyJob, any, o.Filter, dead.Filter = func(inspect.QueuedJob) bool { return true }, anyLetter, "any", "any"
+				anyJob, any, o.Filter, dead.Filter = func(inspect.QueuedJob) bool {
+					return true
+				}, anyLetter, "any", "any"
 			}
+
 			if jobs, err = i.Move(ctx, "orders", movedTo, inspect.AllJobs(anyJob, o)); err != nil {
 				return jobs, letters, err
 			}
@@ -153,7 +191,11 @@ func everyMove(i *inspect.Inspector) map[string]func(context.Context, inspect.Bu
 			return jobs, letters, err
 		}
 	}
-	return map[string]func(context.Context, inspect.BulkOptions, inspect.BulkOptions) (jobs, letters inspect.Result, err error){
+	return map[string]func(
+		context.Context,
+		inspect.BulkOptions,
+		inspect.BulkOptions,
+	) (jobs, letters inspect.Result, err error){
 		"all": all(false), "match": all(true),
 	}
 }
@@ -165,13 +207,15 @@ func TestAMoveKeepsEverything(t *testing.T) {
 			s.target(core.MergeRule{})
 			want, jobs, letters := s.toMove()
 			moved, dead, err := everyMove(s.Inspector)[name](t.Context(), inspect.BulkOptions{}, inspect.BulkOptions{})
-			if err != nil || moved.Handled != jobs || moved.Done != jobs || moved.Gone != 0 || dead.Handled != letters || dead.Gone != 0 {
+			if err != nil || moved.Handled != jobs || moved.Done != jobs || moved.Gone != 0 ||
+				dead.Handled != letters || dead.Gone != 0 {
 				t.Errorf("%+v, %+v, %v; want %d jobs and %d dead letters", moved, dead, err, jobs, letters)
 			}
 			holdsAll(t, s.store, "orders", map[string]string{})
 			holdsAll(t, s.store, "moved", want)
 		})
 	}
+
 	t.Run("ids", func(t *testing.T) {
 		s := newFixture(t)
 		s.target(core.MergeRule{})
@@ -181,10 +225,12 @@ func TestAMoveKeepsEverything(t *testing.T) {
 			_, id, _ := strings.Cut(name, " ")
 			ids = append(ids, id)
 		}
+
 		r, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs(ids...))
 		if err != nil || r.Handled != jobs+letters || r.Done != len(ids) {
 			t.Errorf("%+v, %v; want %d", r, err, jobs+letters)
 		}
+
 		holdsAll(t, s.store, "orders", map[string]string{})
 		holdsAll(t, s.store, "moved", want)
 	})
@@ -198,9 +244,11 @@ func TestAMoveGoesIntoAnotherStore(t *testing.T) {
 	if _, err := s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o)); !errors.Is(err, inspect.ErrNotPaused) {
 		t.Fatalf("a move into a queue that runs: %v", err)
 	}
+
 	if err := other.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, move := range []func() (inspect.Result, error){
 		func() (inspect.Result, error) { return s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o)) },
 		func() (inspect.Result, error) {
@@ -211,6 +259,7 @@ func TestAMoveGoesIntoAnotherStore(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
+
 	holdsAll(t, s.store, "orders", map[string]string{})
 	holdsAll(t, other.store, "orders", want)
 }
@@ -223,6 +272,7 @@ func TestAMoveToAnotherStoreIsInBothAudits(t *testing.T) {
 	if err := other.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	to := inspect.Target{Queue: "orders", Inspector: other.Inspector, Store: "prod", FromStore: "staging"}
 	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", Reason: "test"})
 	for _, o := range []inspect.BulkOptions{{DryRun: true}, {Limit: 1}, {}} {
@@ -232,16 +282,22 @@ func TestAMoveToAnotherStoreIsInBothAudits(t *testing.T) {
 		}
 		if o.Limit == 1 {
 			again := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}) // the reason is that of the first call
-			if r, err = s.Move(again, "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); err != nil || r.Handled != 3 {
+			if r, err = s.Move(again, "orders", to,
+				inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); err != nil || r.Handled != 3 {
 				t.Fatalf("continued: %+v, %v", r, err)
 			}
 		}
 	}
-	for at, want := range map[*fixture][]string{s: {"move all to orders in prod 0", "move all to orders in prod 3"}, other: {"move all from orders in staging 0", "move all from orders in staging 3", "pause 0"}} {
+
+	for at, want := range map[*fixture][]string{
+		s:     {"move all to orders in prod 0", "move all to orders in prod 3"},
+		other: {"move all from orders in staging 0", "move all from orders in staging 3", "pause 0"},
+	} {
 		var got []string
 		for a := range must(t, at.Actions(t.Context(), inspect.ActionsOptions{})) {
 			got = append(got, fmt.Sprint(a.Verb, " ", a.Handled))
-			if a.Verb != "pause" && (!a.Ended || a.Queue != "orders" || a.Actor.Name != "ann" || a.Actor.Reason != "test") {
+			if a.Verb != "pause" &&
+				(!a.Ended || a.Queue != "orders" || a.Actor.Name != "ann" || a.Actor.Reason != "test") {
 				t.Errorf("the audit has %+v", a)
 			}
 		}
@@ -276,18 +332,31 @@ func TestAMoveIntoItselfIsRefused(t *testing.T) {
 	if err := s.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
-	busy := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+
+	busy := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if call.Method == "Stats" || call.Method == "StoreID" {
 			for n := range ports.ActionsKept {
-				if err := s.store.Audit(ctx, ports.Action{ID: fmt.Sprint("other-", n), Verb: "run now", Queue: "other"}); err != nil {
+				if err := s.store.Audit(ctx, ports.Action{
+					ID:    fmt.Sprint("other-", n),
+					Verb:  "run now",
+					Queue: "other",
+				}); err != nil {
 					return err
 				}
 			}
 		}
 		return next(ctx)
 	})
+
 	for name, into := range map[string]*inspect.Inspector{
-		"its own": s.Inspector, "none": nil, "another": inspect.New(s.store, inspect.Options{}), "a busy": inspect.New(busy, inspect.Options{}),
+		"its own": s.Inspector,
+		"none":    nil,
+		"another": inspect.New(s.store, inspect.Options{}),
+		"a busy":  inspect.New(busy, inspect.Options{}),
 	} {
 		for verb, move := range s.sameNameMoves(into) {
 			if r, err := move(); !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 {
@@ -295,6 +364,7 @@ func TestAMoveIntoItselfIsRefused(t *testing.T) {
 			}
 		}
 	}
+
 	holdsAll(t, s.store, "orders", want)
 }
 
@@ -314,7 +384,8 @@ func TestAMoveToACopyNeedsANewID(t *testing.T) {
 		t.Fatal(err)
 	}
 	for verb, move := range s.sameNameMoves(other.Inspector) {
-		if r, err := move(); !errors.Is(err, inspect.ErrInvalidOptions) || !strings.Contains(err.Error(), "skein repair identity") || r.Handled != 0 {
+		if r, err := move(); !errors.Is(err, inspect.ErrInvalidOptions) ||
+			!strings.Contains(err.Error(), "skein repair identity") || r.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want ErrInvalidOptions that names the command", verb, r, err)
 		}
 	}
@@ -346,20 +417,27 @@ func TestAMoveNeedsBothIDs(t *testing.T) {
 	if err := other.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	without := func(reply func(*string) error) *inspect.Inspector {
-		return inspect.New(storekit.Intercept(other.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		return inspect.New(storekit.Intercept(other.store, func(
+			ctx context.Context,
+			call storekit.Call,
+			next func(context.Context) error,
+		) error {
 			if call.Method == "StoreID" {
 				return reply(call.Reply.(*string))
 			}
 			return next(ctx)
 		}), inspect.Options{})
 	}
+
 	for name, into := range map[string]*inspect.Inspector{
 		"no id":   without(func(id *string) error { *id = ""; return nil }),
 		"no word": without(func(*string) error { return ports.ErrUnusable }),
 	} {
 		for verb, move := range s.sameNameMoves(into) {
-			if r, err := move(); !errors.Is(err, inspect.ErrInvalidOptions) && !errors.Is(err, inspect.ErrUnusable) || r.Handled != 0 {
+			if r, err := move(); !errors.Is(err, inspect.ErrInvalidOptions) && !errors.Is(err, inspect.ErrUnusable) ||
+				r.Handled != 0 {
 				t.Errorf("%s, %s: %+v, %v; want that it is refused", name, verb, r, err)
 			}
 		}
@@ -371,6 +449,7 @@ func TestAMoveIntoARunningOrUnknownQueueIsRefused(t *testing.T) {
 	s := newFixture(t)
 	want, _, _ := s.toMove()
 	s.declare("running", 2)
+
 	for name, wanted := range map[string]error{"running": inspect.ErrNotPaused, "nowhere": inspect.ErrUnknownQueue} {
 		to := inspect.Target{Queue: name}
 		for verb, move := range map[string]func() (inspect.Result, error){
@@ -389,7 +468,9 @@ func TestAMoveIntoARunningOrUnknownQueueIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if r, err := s.Move(t.Context(), "orders", inspect.Target{Queue: "running"}, inspect.AllJobs(nil, inspect.BulkOptions{DryRun: true})); err != nil || r.Handled != 123 || len(r.Jobs) != 10 {
+
+	if r, err := s.Move(t.Context(), "orders", inspect.Target{Queue: "running"},
+		inspect.AllJobs(nil, inspect.BulkOptions{DryRun: true})); err != nil || r.Handled != 123 || len(r.Jobs) != 10 {
 		t.Errorf("a dry run: %+v, %v", r, err)
 	}
 	holdsAll(t, s.store, "orders", want)
@@ -425,9 +506,21 @@ func interruptedMove(t *testing.T, name string, lost, anew bool, nth int) (inter
 	s := newFixture(t)
 	s.target(core.MergeRule{})
 	for n := range 9 {
-		j := core.Job{ID: fmt.Sprint("j", n), State: core.State{PerformAt: core.InstantOf(epoch), RetryCount: n - 1, FirstPush: core.Instant(n), Error: "boom"}}
+		j := core.Job{
+			ID: fmt.Sprint("j", n),
+			State: core.State{
+				PerformAt:  core.InstantOf(epoch),
+				RetryCount: n - 1,
+				FirstPush:  core.Instant(n),
+				Error:      "boom",
+			},
+		}
 		for k := range 1 + n/8*core.MaxTurnPayloads { // the last one goes in two parts
-			j.Payloads = append(j.Payloads, core.Payload{Data: fmt.Append(nil, k), Score: float64(k), Meta: []byte("m")})
+			j.Payloads = append(j.Payloads, core.Payload{
+				Data:  fmt.Append(nil, k),
+				Score: float64(k),
+				Meta:  []byte("m"),
+			})
 		}
 		bring(t, s.store, "orders", fixtureShards, j)
 	}
@@ -490,28 +583,44 @@ func TestAMoveLeavesWhatIsPushedMeanwhile(t *testing.T) {
 		return core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}}
 	}
 	plain, h := s.Inspector, s.intercept()
+
 	once := true
 	h.before = func(method string) error {
 		if method == "Delete" && once {
 			once = false
-			s.pushEntries([]core.Entry{entry("a", "p", -1), entry("a", "q", 9), entry("a", "new", 5), entry("b", "p", 1)})
+			s.pushEntries([]core.Entry{
+				entry("a", "p", -1),
+				entry("a", "q", 9),
+				entry("a", "new", 5),
+				entry("b", "p", 1),
+			})
 		}
 		return nil
 	}
-	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
+
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil ||
+		r.Handled != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	s.holds("queued a at 0s retries 0 [p new]", "queued b at 0s retries 0 [p]")
+
 	s.advance(time.Second)
-	if r, err := plain.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 2 {
+	if r, err := plain.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil ||
+		r.Handled != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	s.holds()
+
 	found, err := plain.Find(t.Context(), "moved", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []core.Payload{{Data: []byte("p"), Score: -1}, {Data: []byte("q"), Score: 1}, {Data: []byte("r"), Score: 2}, {Data: []byte("new"), Score: 5}}
+	want := []core.Payload{
+		{Data: []byte("p"), Score: -1},
+		{Data: []byte("q"), Score: 1},
+		{Data: []byte("r"), Score: 2},
+		{Data: []byte("new"), Score: 5},
+	}
 	if diff := cmp.Diff(want, found.Queued.Payloads); diff != "" {
 		t.Errorf("the payloads at the target (-want +got):\n%s", diff)
 	}
@@ -523,6 +632,7 @@ func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
 		s := newFixture(t)
 		s.target(core.MergeRule{})
 		s.dead("a")
+
 		h, once := s.intercept(), true
 		h.before = func(method string) error {
 			if method == "Purge" && once {
@@ -532,6 +642,7 @@ func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
 			}
 			return nil
 		}
+
 		r, err := s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{DryRun: true}))
 		if err != nil || r.Handled != 1 {
 			t.Fatalf("%+v, %v", r, err)
@@ -544,10 +655,12 @@ func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
 		if err != nil || r.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want that none is counted", name, r, err)
 		}
+
 		s.holds("dead a at 1s [p] hopeless")
 		want := contents(t, s.store, "orders")
 		s.advance(time.Second)
-		if r, err = s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
+		if r, err = s.MoveMorgue(t.Context(), "orders", movedTo,
+			inspect.AllDead(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
 			t.Errorf("%s, again: %+v, %v", name, r, err)
 		}
 		s.holds()
@@ -561,7 +674,8 @@ func TestAMoveLeavesClaimedJobs(t *testing.T) {
 	s.push("a", 0, "p")
 	s.claim()
 	s.push("a", 0, "q")
-	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil ||
+		r.Handled != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s.holds("claimed a [p]")
@@ -577,19 +691,33 @@ func TestAMoveMergesAtTheTarget(t *testing.T) {
 	s.target(core.MergeRule{Stays: core.Highest, Keep: 2})
 	at := core.InstantOf(epoch)
 	payload := func(data string, score float64) core.Payload { return core.Payload{Data: []byte(data), Score: score} }
-	bring(t, s.store, "moved", movedShards, core.Job{ID: "a", State: core.State{PerformAt: at, RetryCount: 1, FirstPush: at, Error: "there"}, Payloads: []core.Payload{payload("p", 2), payload("q", 3)}})
-	bring(t, s.store, "orders", fixtureShards, core.Job{ID: "a", State: core.State{PerformAt: at + 5, RetryCount: 2, FirstPush: at - 1, Error: "coming"}, Payloads: []core.Payload{payload("o", 1), payload("p", 4)}})
-	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
+
+	bring(t, s.store, "moved", movedShards, core.Job{
+		ID:       "a",
+		State:    core.State{PerformAt: at, RetryCount: 1, FirstPush: at, Error: "there"},
+		Payloads: []core.Payload{payload("p", 2), payload("q", 3)},
+	})
+	bring(t, s.store, "orders", fixtureShards, core.Job{
+		ID:       "a",
+		State:    core.State{PerformAt: at + 5, RetryCount: 2, FirstPush: at - 1, Error: "coming"},
+		Payloads: []core.Payload{payload("o", 1), payload("p", 4)},
+	})
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil ||
+		r.Handled != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
+
 	found, err := s.Find(t.Context(), "moved", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	j := found.Queued
-	if diff := cmp.Diff([]core.Payload{payload("q", 3), payload("p", 4)}, j.Payloads); diff != "" || j.Retries != 3 || j.LastError != "coming" || !j.FirstPush.Equal((at - 1).Time()) {
+	if diff := cmp.Diff([]core.Payload{payload("q", 3), payload("p", 4)}, j.Payloads); diff != "" || j.Retries != 3 ||
+		j.LastError != "coming" || !j.FirstPush.Equal((at - 1).Time()) {
 		t.Errorf("%+v\n%s", j, diff)
 	}
+
 	stats, err := s.Stats(t.Context(), "moved")
 	if err != nil || stats[0].Superseded != 1 {
 		t.Errorf("%d superseded, %v; want 1", stats[0].Superseded, err)
@@ -601,23 +729,32 @@ func TestAMoveTakesWhatMatches(t *testing.T) {
 	s.target(core.MergeRule{})
 	s.failed("a1", "a2", "b1")
 	s.pushAll("a3", "b2")
+
 	failing := func(j inspect.QueuedJob) bool { return j.Retries > 0 }
-	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(failing, inspect.BulkOptions{Prefix: "a", Filter: "failing"})); err != nil || r.Handled != 2 {
+	if r, err := s.Move(t.Context(), "orders", movedTo,
+		inspect.AllJobs(failing, inspect.BulkOptions{Prefix: "a", Filter: "failing"})); err != nil || r.Handled != 2 {
 		t.Errorf("%+v, %v; want the two that fail", r, err)
 	}
 	s.holds("queued a3 at 0s retries 0 [p]", "queued b2 at 0s retries 0 [p]", "queued b1 at 1h0m0s retries 1 [p] boom")
+
 	first, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Limit: 1}))
 	if err != nil || first.Handled != 1 || first.Checkpoint == "" {
 		t.Fatalf("%+v, %v", first, err)
 	}
+
 	s.declare("elsewhere", 1)
 	if err := s.Pause(t.Context(), "elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Move(t.Context(), "orders", inspect.Target{Queue: "elsewhere"}, inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+	if _, err := s.Move(t.Context(), "orders", inspect.Target{Queue: "elsewhere"},
+		inspect.AllJobs(nil,
+			inspect.BulkOptions{Continue: first.Checkpoint})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("continued to another target: %v", err)
 	}
-	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); err != nil || r.Handled != 3 || r.Gone != 0 {
+
+	if r, err := s.Move(t.Context(), "orders", movedTo,
+		inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); err != nil || r.Handled != 3 ||
+		r.Gone != 0 {
 		t.Errorf("%+v, %v; want all three", r, err)
 	}
 	s.holds()
@@ -643,7 +780,9 @@ func TestAMoveNeverPausesItsTarget(t *testing.T) {
 		}
 		return nil
 	}
-	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 {
+
+	if r, err := s.Move(t.Context(), "orders", movedTo,
+		inspect.AllJobs(nil, inspect.BulkOptions{})); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 {
 		t.Errorf("%+v, %v; want ErrNotPaused", r, err)
 	}
 }
@@ -653,7 +792,11 @@ func TestAMoveNeverPausesItsTarget(t *testing.T) {
 // of the queues, with the smallest score of these pushes or a smaller one.
 func TestAMoveLosesNoPushWhileItsSourceRuns(t *testing.T) {
 	for seed := range uint64(100) {
-		m := &movedWhileRunning{fixture: newFixture(t), rand: rand.New(rand.NewPCG(seed, 1)), pending: map[string]float64{}}
+		m := &movedWhileRunning{
+			fixture: newFixture(t),
+			rand:    rand.New(rand.NewPCG(seed, 1)),
+			pending: map[string]float64{},
+		}
 		m.target(core.MergeRule{})
 		m.plain = m.Inspector
 		h := m.intercept()
@@ -662,6 +805,7 @@ func TestAMoveLosesNoPushWhileItsSourceRuns(t *testing.T) {
 			return m.check("before " + method)
 		}
 		h.after = func(method string) error { return m.check("after " + method) }
+
 		for range 6 {
 			m.meanwhile()
 			if m.rand.IntN(2) == 0 {
@@ -711,7 +855,11 @@ func (m *movedWhileRunning) meanwhile() {
 
 func (m *movedWhileRunning) pushTo(queue string, shards int) {
 	id, data, score := fmt.Sprint("id", m.rand.IntN(4)), string("pq"[m.rand.IntN(2)]), float64(m.rand.IntN(4))
-	entry := core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}, When: core.At(core.InstantOf(epoch))}
+	entry := core.Entry{
+		ID:      id,
+		Payload: core.Payload{Data: []byte(data), Score: score},
+		When:    core.At(core.InstantOf(epoch)),
+	}
 	r := ports.PushRequest{Queue: queue, Shards: shards, Generation: 1, Entries: []core.Entry{entry}}
 	if _, err := m.store.Push(m.t.Context(), r); err != nil {
 		m.t.Error(err)
@@ -735,11 +883,13 @@ func (m *movedWhileRunning) check(when string) error {
 			}
 		}
 	}
+
 	for key, score := range m.pending {
 		if got, there := found[key]; m.lost == "" && (!there || got > score) {
 			m.lost = fmt.Sprintf("%s, %q@%v is lost; found %v, %v", when, key, score, got, there)
 		}
 	}
+
 	if m.rand.IntN(10) == 0 {
 		return ports.ErrUnusable
 	}
@@ -752,6 +902,7 @@ func TestAMoveEndsOnceItsTargetIsResumed(t *testing.T) {
 	s := newFixture(t)
 	s.target(core.MergeRule{})
 	want, _, _ := s.toMove()
+
 	plain, h := s.Inspector, s.intercept()
 	for verb, move := range map[string]func() (inspect.Result, error){
 		"Move": func() (inspect.Result, error) { return s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("odd")) },
@@ -773,10 +924,12 @@ func TestAMoveEndsOnceItsTargetIsResumed(t *testing.T) {
 			}
 			return nil
 		}
+
 		if r, err := move(); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 || imports != 1 {
 			t.Errorf("%s: %+v, %v, %d imports; want ErrNotPaused by the first", verb, r, err, imports)
 		}
 	}
+
 	holdsAll(t, s.store, "orders", want)
 	holdsAll(t, s.store, "moved", map[string]string{})
 }
@@ -794,14 +947,18 @@ func TestAMoveFillsItsSteps(t *testing.T) {
 	}
 	var jobs []core.Job
 	for n, id := range numbered("j", entries) {
-		j := core.Job{ID: id, State: core.State{PerformAt: core.InstantOf(epoch), RetryCount: -1, FirstPush: core.Instant(n)}}
+		j := core.Job{
+			ID:    id,
+			State: core.State{PerformAt: core.InstantOf(epoch), RetryCount: -1, FirstPush: core.Instant(n)},
+		}
 		for k := range payloads {
 			j.Payloads = append(j.Payloads, core.Payload{Data: fmt.Append(nil, k), Score: float64(k)})
 		}
 		jobs = append(jobs, j)
 	}
 	bring(t, s.store, "from", 1, jobs...)
-	if _, err := s.Import(t.Context(), "from", sequence(lettersOf(numbered("d", entries), payloads), nil), nil); err != nil {
+	if _, err := s.Import(t.Context(), "from",
+		sequence(lettersOf(numbered("d", entries), payloads), nil), nil); err != nil {
 		t.Fatal(err)
 	}
 	want := contents(t, s.store, "from")
@@ -813,13 +970,17 @@ func TestAMoveFillsItsSteps(t *testing.T) {
 		to, o := inspect.Target{Queue: "to"}, inspect.BulkOptions{Payloads: -1}
 		move := func() (inspect.Result, error) { return s.Move(t.Context(), "from", to, inspect.AllJobs(nil, o)) }
 		if name == "dead letters" {
-			move = func() (inspect.Result, error) { return s.MoveMorgue(t.Context(), "from", to, inspect.AllDead(nil, o)) }
+			move = func() (inspect.Result, error) {
+				return s.MoveMorgue(t.Context(), "from", to, inspect.AllDead(nil, o))
+			}
 		}
 		if r, err := move(); err != nil || r.Handled != entries {
 			t.Fatalf("%s: %+v, %v", name, r, err)
 		}
-		if copies, deletions := calls["Import"], calls["Delete"]+calls["Purge"]; copies != 8 || deletions != 8 || calls["Find"] > entries {
-			t.Errorf("%s: %d copies, %d deletions, %d reads of one id; want 4 steps for each page of 100", name, copies, deletions, calls["Find"])
+		if copies, deletions := calls["Import"], calls["Delete"]+calls["Purge"]; copies != 8 || deletions != 8 ||
+			calls["Find"] > entries {
+			t.Errorf("%s: %d copies, %d deletions, %d reads of one id; want 4 steps for each page of 100",
+				name, copies, deletions, calls["Find"])
 		}
 	}
 	holdsAll(t, s.store, "from", map[string]string{})
@@ -833,13 +994,19 @@ func TestAMoveCountsNoMoreThanItReads(t *testing.T) {
 	s.target(core.MergeRule{})
 	want, jobs, _ := s.toMove()
 	var counts []int
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if r, ok := call.Request.(*ports.JobsRequest); ok {
 			counts = append(counts, r.MaxCount-r.Payloads)
 		}
 		return next(ctx)
 	})
-	r, err := inspect.New(store, inspect.Options{}).Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
+
+	r, err := inspect.New(store, inspect.Options{}).Move(t.Context(), "orders", movedTo,
+		inspect.AllJobs(nil, inspect.BulkOptions{}))
 	if err != nil || r.Handled != jobs || len(counts) == 0 || slices.Max(counts) != 1 || slices.Min(counts) != 1 {
 		t.Errorf("%+v, %v, counted %v more than were read; want 1", r, err, counts)
 	}
@@ -853,13 +1020,18 @@ func TestAMoveOfADamagedRecordIsAnError(t *testing.T) {
 		s := newFixture(t)
 		s.target(core.MergeRule{})
 		s.push("a", 0, "p")
-		damaged := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		damaged := storekit.Intercept(s.store, func(
+			ctx context.Context,
+			call storekit.Call,
+			next func(context.Context) error,
+		) error {
 			err := next(ctx)
 			if found, ok := call.Reply.(*ports.Found); ok {
 				*found = ports.Found{Shard: found.Shard, Damaged: []ports.Place{place}}
 			}
 			return err
 		})
+
 		_, err := inspect.New(damaged, inspect.Options{}).Move(t.Context(), "orders", movedTo, inspect.JobIDs("a"))
 		if err == nil || !strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), place.String()) {
 			t.Errorf("%v is damaged: %v; want an error that names the id and the place", place, err)
@@ -874,7 +1046,12 @@ func TestAMoveIntoItselfIsRefusedWithoutAnAudit(t *testing.T) {
 	if err := s.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		switch call.Method {
 		case "Audit":
 			return errors.New("the audit is broken")
@@ -883,10 +1060,18 @@ func TestAMoveIntoItselfIsRefusedWithoutAnAudit(t *testing.T) {
 		}
 		return next(ctx)
 	})
-	from, to, o := inspect.New(store, inspect.Options{}), inspect.Target{Queue: "orders", Inspector: inspect.New(s.store, inspect.Options{})}, inspect.BulkOptions{}
+
+	from, to, o := inspect.New(store, inspect.Options{}), inspect.Target{
+		Queue:     "orders",
+		Inspector: inspect.New(s.store, inspect.Options{}),
+	}, inspect.BulkOptions{}
 	for verb, move := range map[string]func() (inspect.Result, error){
-		"Move":    func() (inspect.Result, error) { return from.Move(t.Context(), "orders", to, inspect.JobIDs("odd")) },
-		"MoveAll": func() (inspect.Result, error) { return from.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o)) },
+		"Move": func() (inspect.Result, error) {
+			return from.Move(t.Context(), "orders", to, inspect.JobIDs("odd"))
+		},
+		"MoveAll": func() (inspect.Result, error) {
+			return from.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o))
+		},
 		"MoveMorgue": func() (inspect.Result, error) {
 			return from.MoveMorgue(t.Context(), "orders", to, inspect.AllDead(nil, o))
 		},
@@ -904,6 +1089,7 @@ func TestAMoveLeavesAJobThatIsPushedAnewMeanwhile(t *testing.T) {
 	s.target(core.MergeRule{})
 	s.push("a", 0, "p")
 	h, once := s.intercept(), true
+
 	h.before = func(method string) error {
 		if method == "Delete" && once {
 			once = false
@@ -913,7 +1099,9 @@ func TestAMoveLeavesAJobThatIsPushedAnewMeanwhile(t *testing.T) {
 		}
 		return nil
 	}
-	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 0 || r.Gone != 1 {
+
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil ||
+		r.Handled != 0 || r.Gone != 1 {
 		t.Errorf("%+v, %v; want that the job is gone", r, err)
 	}
 	s.holds("queued a at 1s retries 0 [p]")

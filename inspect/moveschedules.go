@@ -25,10 +25,15 @@ func (m *mover) allSchedules(ctx context.Context) (Result, error) {
 
 	at := schedulesPlace{}
 	if was := &m.run.At; was.Schedules {
-		at, m.different = schedulesPlace{was.Shard, core.ScheduleKey{ID: was.ID, Name: was.Name}, was.Different}, was.Different
+		at, m.different = schedulesPlace{
+			was.Shard,
+			core.ScheduleKey{ID: was.ID, Name: was.Name},
+			was.Different,
+		}, was.Different
 	} else if m.run.Ends(0) {
 		return m.markedAt(at, nil)
 	}
+
 	for index := at.shard; index < shards; index++ {
 		shard, after := core.Shard{Queue: m.queue, Index: index}, core.ScheduleKey{}
 		if len(m.skipped) == 0 {
@@ -99,10 +104,15 @@ func (i *Inspector) countSchedules(ctx context.Context, queue string) (count int
 // until more returns false. more is called for each, with the number of schedules that were moved,
 // 0 or 1. Those that the target has by the same key, and that differ, stay in both.
 func (m *mover) schedules(
-	ctx context.Context, shard core.Shard, r ports.SchedulesRequest, more func(k core.ScheduleKey, moved int) bool,
+	ctx context.Context,
+	shard core.Shard,
+	r ports.SchedulesRequest,
+	more func(k core.ScheduleKey, moved int) bool,
 ) error {
 	for {
-		page, err := persist(ctx, m.inspector, func(s Store) (ports.SchedulesPage, error) { return s.Schedules(ctx, r) })
+		page, err := persist(ctx, m.inspector, func(s Store) (ports.SchedulesPage, error) {
+			return s.Schedules(ctx, r)
+		})
 		if err == nil {
 			err = partial(page.Unreached)
 		}
@@ -123,6 +133,7 @@ func (m *mover) schedules(
 				return nil
 			}
 		}
+
 		if r.After = page.Next; r.After == (core.ScheduleKey{}) {
 			return nil
 		}
@@ -158,7 +169,8 @@ func (m *mover) schedule(ctx context.Context, shard core.Shard, s core.Schedule)
 		}
 		s = now.Schedule
 	}
-	return false, fmt.Errorf("%w, %d times, such as %q of id %q; pause the source, and repeat the move", ErrScheduleChanged, scheduleTries, s.Name, s.ID)
+	return false, fmt.Errorf("%w, %d times, such as %q of id %q; pause the source, and repeat the move",
+		ErrScheduleChanged, scheduleTries, s.Name, s.ID)
 }
 
 // putSchedule puts a schedule into the target, in place of the copy with a revision, or of none. It
@@ -211,7 +223,8 @@ func (m *mover) errDifferent() error {
 	if m.different == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d stay in both queues; remove them in the queue where they are not wanted", ErrScheduleExists, m.different)
+	return fmt.Errorf("%w: %d stay in both queues; remove them in the queue where they are not wanted",
+		ErrScheduleExists, m.different)
 }
 
 // scheduleAt returns the schedule of a key. It has the Revision 0 if there is none.

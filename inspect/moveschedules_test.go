@@ -21,8 +21,11 @@ import (
 // schedulesIn returns the schedules of a queue, as a line for each.
 func schedulesIn(t testing.TB, store *memory.Store, queue string) (lines []string) {
 	t.Helper()
-	for s := range must(t, inspect.New(store, inspect.Options{}).Schedules(t.Context(), queue, inspect.ScheduleOptions{})) {
-		lines = append(lines, fmt.Sprintf("%s %s %q next %s paused %v %q fired %d by %s", s.Name, s.ID, s.Data, s.Next.Time().Format("15:04"), s.Paused, s.Note, s.Fired, s.By))
+	for s := range must(t,
+		inspect.New(store, inspect.Options{}).Schedules(t.Context(), queue, inspect.ScheduleOptions{})) {
+		lines = append(lines,
+			fmt.Sprintf("%s %s %q next %s paused %v %q fired %d by %s",
+				s.Name, s.ID, s.Data, s.Next.Time().Format("15:04"), s.Paused, s.Note, s.Fired, s.By))
 	}
 	return lines
 }
@@ -90,10 +93,12 @@ func TestAMoveOfAllTakesAllSchedules(t *testing.T) {
 			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Prefix: ids[0]}))
 		},
 		"with a time": func() (inspect.Result, error) {
-			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Before: epoch.Add(-time.Hour)}))
+			return s.Move(t.Context(), "orders", movedTo,
+				inspect.AllJobs(nil, inspect.BulkOptions{Before: epoch.Add(-time.Hour)}))
 		},
 		"with a match": func() (inspect.Result, error) {
-			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(any, inspect.BulkOptions{Limit: 3, Filter: "any"}))
+			return s.Move(t.Context(), "orders", movedTo,
+				inspect.AllJobs(any, inspect.BulkOptions{Limit: 3, Filter: "any"}))
 		},
 		"with a limit": func() (inspect.Result, error) {
 			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Limit: 3}))
@@ -127,10 +132,12 @@ func TestSchedulesMoveToAnotherStore(t *testing.T) {
 	other.pausedSource()
 	before := schedulesIn(t, s.store, "orders")
 	to := inspect.Target{Queue: "orders", Inspector: other.Inspector}
-	if r, err := s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
+	if r, err := s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil ||
+		r.Handled != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if diff := cmp.Diff(before, schedulesIn(t, other.store, "orders")); diff != "" || len(schedulesIn(t, s.store, "orders")) > 0 {
+	if diff := cmp.Diff(before, schedulesIn(t, other.store, "orders")); diff != "" ||
+		len(schedulesIn(t, s.store, "orders")) > 0 {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -146,6 +153,7 @@ func TestAnInterruptedMoveOfSchedulesIsRepeated(t *testing.T) {
 			s.hourly("b", "nightly")
 			before := schedulesIn(t, s.store, "orders")
 			s.pausedSource()
+
 			h, calls := s.intercept(), 0
 			fail := func(method string) error {
 				if method == "ChangeSchedules" {
@@ -158,6 +166,7 @@ func TestAnInterruptedMoveOfSchedulesIsRepeated(t *testing.T) {
 			if h.before = fail; after {
 				h.before, h.after = nil, fail
 			}
+
 			_, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 			if calls < fails {
 				if err != nil {
@@ -168,10 +177,14 @@ func TestAnInterruptedMoveOfSchedulesIsRepeated(t *testing.T) {
 			if err == nil {
 				t.Errorf("call %d fails, and the move does not", fails)
 			}
-			if _, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil {
+
+			if _, err := s.Move(t.Context(), "orders", movedTo,
+				inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil {
 				t.Errorf("call %d fails: the repeated move: %v", fails, err)
 			}
-			if diff := cmp.Diff(before, schedulesIn(t, s.store, "moved")); diff != "" || len(schedulesIn(t, s.store, "orders")) > 0 {
+
+			if diff := cmp.Diff(before, schedulesIn(t, s.store, "moved")); diff != "" ||
+				len(schedulesIn(t, s.store, "orders")) > 0 {
 				t.Errorf("call %d fails (-want +got):\n%s", fails, diff)
 			}
 		}
@@ -219,7 +232,10 @@ func TestASchedulesChangeDuringAMoveIsNotLost(t *testing.T) {
 	t.Run("removed", func(t *testing.T) {
 		s := set(t)
 		during(s, 2, func() {
-			s.change("orders", ports.ScheduleChange{ScheduleKey: core.ScheduleKey{ID: "a", Name: "nightly"}, Revision: ports.AnyRevision})
+			s.change("orders", ports.ScheduleChange{
+				ScheduleKey: core.ScheduleKey{ID: "a", Name: "nightly"},
+				Revision:    ports.AnyRevision,
+			})
 		})
 		move(t, s, 0)
 		if left := slices.Concat(schedulesIn(t, s.store, "orders"), schedulesIn(t, s.store, "moved")); len(left) > 0 {
@@ -235,7 +251,8 @@ func TestASchedulesChangeDuringAMoveIsNotLost(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrScheduleChanged) {
+		if _, err := s.Move(t.Context(), "orders",
+			movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrScheduleChanged) {
 			t.Errorf("%v, want ErrScheduleChanged", err)
 		}
 		if len(schedulesIn(t, s.store, "orders")) != 1 {
@@ -251,7 +268,8 @@ func TestASchedulesChangeDuringAMoveIsNotLost(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrNotPaused) {
+		if _, err := s.Move(t.Context(), "orders",
+			movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrNotPaused) {
 			t.Errorf("%v, want ErrNotPaused", err)
 		}
 		if len(schedulesIn(t, s.store, "orders")) != 1 || len(schedulesIn(t, s.store, "moved")) > 0 {
@@ -270,11 +288,13 @@ func TestSchedulesOfTheTargetStay(t *testing.T) {
 	s.schedule("moved", "equal", "nightly", "cron 30 * * * * UTC")
 	s.schedule("moved", "other", "nightly", "cron 45 * * * * UTC")
 	s.pausedSource()
+
 	for range 2 {
 		_, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 		if !errors.Is(err, inspect.ErrScheduleExists) {
 			t.Fatalf("%v, want ErrScheduleExists", err)
 		}
+
 		line := `nightly %s "p" next 03:%d paused false "" fired 0 by code`
 		want := []string{fmt.Sprintf(line, "equal", 30), fmt.Sprintf(line, "other", 45), fmt.Sprintf(line, "rest", 30)}
 		if diff := cmp.Diff(want, schedulesIn(t, s.store, "moved")); diff != "" {
@@ -290,11 +310,16 @@ func TestAScheduleThatTheTargetRefusesStays(t *testing.T) {
 	s := newFixture(t)
 	s.target(core.MergeRule{})
 	every := core.MergeRule{Same: core.SamePush}
-	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "points", Shards: 2, Merge: every}); err != nil {
+	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{
+		Queue:  "points",
+		Shards: 2,
+		Merge:  every,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s.schedule("points", "a", "hourly", "cron 30 * * * * UTC", func(d *core.Declaration) { d.Catchup.Most = 5 })
-	if _, err := s.Move(t.Context(), "points", movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrInvalidSchedule) {
+	if _, err := s.Move(t.Context(), "points",
+		movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrInvalidSchedule) {
 		t.Errorf("%v, want ErrInvalidSchedule", err)
 	}
 	if len(schedulesIn(t, s.store, "points")) != 1 || len(schedulesIn(t, s.store, "moved")) > 0 {
@@ -339,10 +364,12 @@ func TestAMoveContinuesWithinTheSchedules(t *testing.T) {
 		if !errors.Is(err, inspect.ErrScheduleExists) || !strings.Contains(err.Error(), "3 stay in both queues") {
 			t.Errorf("%s: %v, want ErrScheduleExists with 3 schedules", name, err)
 		}
-		if r.Handled != 30+87 || r.Done != r.Handled || r.Total != r.Handled || r.Gone != 0 || r.Checkpoint != "" || calls < 5 {
+		if r.Handled != 30+87 || r.Done != r.Handled || r.Total != r.Handled || r.Gone != 0 || r.Checkpoint != "" ||
+			calls < 5 {
 			t.Errorf("%s: %+v after %d calls", name, r, calls)
 		}
-		if there, left := schedulesIn(t, s.store, "moved"), schedulesIn(t, s.store, "orders"); len(there) != 90 || len(left) != 3 {
+		if there, left := schedulesIn(t, s.store, "moved"), schedulesIn(t, s.store, "orders"); len(there) != 90 ||
+			len(left) != 3 {
 			t.Errorf("%s: %d are in the target and %d in the source", name, len(there), len(left))
 		}
 	}
@@ -375,7 +402,9 @@ func TestAMoveThatFailsWithinTheSchedulesContinues(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 
-	if _, err := s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{Continue: r.Checkpoint + "x"})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+	if _, err := s.MoveMorgue(t.Context(), "orders", movedTo,
+		inspect.AllDead(nil,
+			inspect.BulkOptions{Continue: r.Checkpoint + "x"})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("a text that is no checkpoint: %v", err)
 	}
 }
@@ -389,25 +418,35 @@ func TestAMoveContinuesWithASkippedShard(t *testing.T) {
 		s.hourly(id, "nightly")
 	}
 	s.pausedSource()
+
 	store := &losingStore{ShardStore: s.store}
-	from := inspect.New(storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	from := inspect.New(storekit.Intercept(store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if r, ok := call.Request.(*ports.ChangeSchedulesRequest); ok && r.Shard == unreachedShard {
 			store.lost = true
 			return errors.New("connection refused")
 		}
 		return next(ctx)
 	}), inspect.Options{})
+
 	to := inspect.Target{Queue: "moved", Inspector: s.Inspector}
 	r, err := from.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{}))
 	isPartial(t, err)
-	if left := len(schedulesIn(t, s.store, "orders")); r.Checkpoint == "" || r.Handled != len(reachable(ids)) || left != len(ids)-r.Handled {
+	if left := len(schedulesIn(t, s.store, "orders")); r.Checkpoint == "" || r.Handled != len(reachable(ids)) ||
+		left != len(ids)-r.Handled {
 		t.Fatalf("%+v, %d are left, want %d", r, left, len(ids)-len(reachable(ids)))
 	}
+
 	for calls := 0; err != nil || r.Checkpoint != ""; calls++ {
-		if r, err = s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); err != nil || calls > 3 {
+		if r, err = s.Move(t.Context(), "orders", to,
+			inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); err != nil || calls > 3 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
+
 	if n := len(schedulesIn(t, s.store, "moved")); n != 30 || r.Handled != 30 {
 		t.Errorf("%d schedules are moved, %+v", n, r)
 	}
@@ -433,18 +472,23 @@ func TestAMoveOfSchedulesDoesNotContinueAfterAnotherLayout(t *testing.T) {
 	s.hourly("a", "nightly")
 	s.hourly("b", "nightly")
 	s.pausedSource()
+
 	r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Limit: 1}))
 	if err != nil || r.Handled != 1 || r.Checkpoint == "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
+
 	if _, err := s.RemoveSchedules(t.Context(), "orders", ofName("nightly")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Forget(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	s.declare("orders", 64)
-	if _, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+	if _, err := s.Move(t.Context(), "orders", movedTo,
+		inspect.AllJobs(nil,
+			inspect.BulkOptions{Continue: r.Checkpoint})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("%v, want ErrInvalidCheckpoint", err)
 	}
 }

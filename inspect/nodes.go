@@ -105,6 +105,7 @@ func ownerOf(ctx context.Context, s Store, node string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	var named []string
 	for _, n := range reply.Nodes {
 		switch {
@@ -115,18 +116,29 @@ func ownerOf(ctx context.Context, s Store, node string) (string, error) {
 			named = append(named, n.Owner)
 		}
 	}
+
 	switch len(named) {
 	case 0:
 		return "", ErrUnknownNode
 	case 1:
 		return named[0], nil
 	}
-	return "", fmt.Errorf("%w: %d servers have this name; use one of their owner ids: %s", ErrInvalidOptions, len(named), strings.Join(named, ", "))
+	return "", fmt.Errorf("%w: %d servers have this name; use one of their owner ids: %s",
+		ErrInvalidOptions, len(named), strings.Join(named, ", "))
 }
 
 func nodeOf(n *ports.Node, now core.Instant) Node {
 	return Node{
-		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Lanes: n.Lanes, Queues: n.Queues, Version: n.Version,
-		State: n.State(now), Status: n.Status, StartedAt: n.StartedAt.Time(), ExpiresAt: n.ExpiresAt.Time(),
+		Owner:     n.Owner,
+		Name:      n.Name,
+		Host:      n.Host,
+		PID:       n.PID,
+		Lanes:     n.Lanes,
+		Queues:    n.Queues,
+		Version:   n.Version,
+		State:     n.State(now),
+		Status:    n.Status,
+		StartedAt: n.StartedAt.Time(),
+		ExpiresAt: n.ExpiresAt.Time(),
 	}
 }

@@ -58,25 +58,36 @@ func TestDrainTakesAnOwnerOrANameThatOneServerHas(t *testing.T) {
 			s.announce("o5", "brown", time.Second)
 			s.announce("o6", "grey", time.Second)
 			s.advance(time.Minute)
-			for owner, name := range map[string]string{"o1": "blue", "o2": "blue", "o3": "green", "o4": "o3", "o7": "grey"} {
+			for owner, name := range map[string]string{
+				"o1": "blue",
+				"o2": "blue",
+				"o3": "green",
+				"o4": "o3",
+				"o7": "grey",
+			} {
 				s.announce(owner, name, time.Hour)
 			}
+
 			want := map[string]string{
 				"o1": "alive", "o2": "alive", "o3": "alive", "o4": "alive", "o5": "gone", "o6": "gone", "o7": "alive",
 			}
 			if c.drained != "" {
 				want[c.drained] = "draining"
 			}
+
 			err := s.Drain(t.Context(), c.node, true)
 			if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Drain = %v; want %v that says %q", err, c.want, c.says)
 			}
+
 			if diff := cmp.Diff(want, s.states()); diff != "" {
 				t.Errorf("the nodes (-want +got):\n%s", diff)
 			}
+
 			if c.drained == "" {
 				return
 			}
+
 			if err := s.Drain(t.Context(), c.node, false); err != nil || s.states()[c.drained] != "alive" {
 				t.Errorf("after the end of the drain it is %s, %v; want alive", s.states()[c.drained], err)
 			}
@@ -93,12 +104,14 @@ func TestPauseAndResumeActOnAllServers(t *testing.T) {
 				if len(c.by) != 3 || c.startedOf("before-") != 30 {
 					t.Fatalf("%v started jobs, %d in all; want 30 of all three servers", c.by, c.startedOf("before-"))
 				}
+
 				c.must(c.Pause(t.Context(), "orders"))
 				c.push("paused-", 30, 0)
 				c.wait(10 * clusterPoll)
 				if n := c.startedOf("paused-"); n != 0 {
 					t.Errorf("%d jobs of a paused queue started", n)
 				}
+
 				c.must(c.Resume(t.Context(), "orders"))
 				c.wait(how.within)
 				if n := c.startedOf("paused-"); n != 30 {
@@ -116,6 +129,7 @@ func TestPauseTakesBackWhatHasNotStarted(t *testing.T) {
 			inCluster(t, how.waking, func(c *cluster) {
 				c.push("long-", 600, 5*clusterPoll)
 				c.wait(3 * clusterPoll / 2)
+
 				c.must(c.Pause(t.Context(), "orders"))
 				c.wait(clusterPoll)
 				started := c.startedOf("long-")
@@ -124,6 +138,7 @@ func TestPauseTakesBackWhatHasNotStarted(t *testing.T) {
 				if s := stats[0]; s.Claimed != int64(started) || started != 60 {
 					t.Errorf("%d jobs are claimed and %d run; want the 60 that lanes have", s.Claimed, started)
 				}
+
 				c.wait(10 * clusterPoll)
 				if n := c.startedOf("long-"); n != started {
 					t.Errorf("%d jobs started after the pause", n-started)
@@ -135,7 +150,10 @@ func TestPauseTakesBackWhatHasNotStarted(t *testing.T) {
 
 func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 	for name, how := range acts {
-		for mode, want := range map[inspect.CancelMode]string{inspect.CancelModeDrop: "nothing", inspect.CancelModePutBack: "again"} {
+		for mode, want := range map[inspect.CancelMode]string{
+			inspect.CancelModeDrop:    "nothing",
+			inspect.CancelModePutBack: "again",
+		} {
 			t.Run(fmt.Sprintf("%s, %v", name, want), func(t *testing.T) {
 				inCluster(t, how.waking, func(c *cluster) {
 					c.push("job-", 30, 1000*clusterPoll)
@@ -143,6 +161,7 @@ func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 					if len(c.by) != 3 {
 						t.Fatalf("%v started jobs; want all three servers", c.by)
 					}
+
 					first := time.Now()
 					var ids []string
 					for i := range 30 {
@@ -152,6 +171,7 @@ func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 					if err != nil || result.Handled != 30 {
 						t.Fatalf("Cancel = %+v, %v", result, err)
 					}
+
 					c.wait(2 * how.within) // until it is heard, and until the job has ended
 					stats, err := c.Stats(t.Context(), "orders")
 					c.must(err)
@@ -161,9 +181,12 @@ func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 							again++
 						}
 					}
+
 					wantClaimed := map[string]int64{"nothing": 0, "again": 30}[want]
-					if s := stats[0]; s.Claimed != wantClaimed || s.Length() != 0 || s.Processed != 0 || int64(again) != wantClaimed {
-						t.Errorf("%d claimed, %d queued, %d done, %d began again; want %d claimed and begun again, and no other",
+					if s := stats[0]; s.Claimed != wantClaimed || s.Length() != 0 || s.Processed != 0 ||
+						int64(again) != wantClaimed {
+						t.Errorf("%d claimed, %d queued, %d done, %d began again; "+
+							"want %d claimed and begun again, and no other",
 							s.Claimed, s.Length(), s.Processed, again, wantClaimed)
 					}
 				})
@@ -178,6 +201,7 @@ func TestADrainedServerGivesItsShardsUp(t *testing.T) {
 	inCluster(t, true, func(c *cluster) {
 		c.push("job-", 30, 2*clusterPoll)
 		c.wait(clusterPoll)
+
 		shards := func() map[string]int {
 			nodes, err := c.Nodes(t.Context())
 			c.must(err)
@@ -187,22 +211,35 @@ func TestADrainedServerGivesItsShardsUp(t *testing.T) {
 			}
 			return got
 		}
+
 		c.must(c.Drain(t.Context(), "node-1", true))
 		c.wait(2 * clusterTTL)
-		if diff := cmp.Diff(map[string]int{"node-0 alive": 6, "node-1 draining": 0, "node-2 alive": 6}, shards()); diff != "" {
+		if diff := cmp.Diff(map[string]int{
+			"node-0 alive":    6,
+			"node-1 draining": 0,
+			"node-2 alive":    6,
+		}, shards()); diff != "" {
 			t.Errorf("shards while it drains (-want +got):\n%s", diff)
 		}
+
 		had := c.by["node-1"]
 		c.push("later-", 30, 0)
 		c.wait(clusterPoll)
 		if c.startedOf("later-") != 30 || c.by["node-1"] != had {
-			t.Errorf("%d of 30 jobs started, %d on the drained server; want all, and none", c.startedOf("later-"), c.by["node-1"]-had)
+			t.Errorf("%d of 30 jobs started, %d on the drained server; want all, and none",
+				c.startedOf("later-"), c.by["node-1"]-had)
 		}
+
 		c.must(c.Drain(t.Context(), "node-1", false))
 		c.wait(2 * clusterTTL)
-		if diff := cmp.Diff(map[string]int{"node-0 alive": 4, "node-1 alive": 4, "node-2 alive": 4}, shards()); diff != "" {
+		if diff := cmp.Diff(map[string]int{
+			"node-0 alive": 4,
+			"node-1 alive": 4,
+			"node-2 alive": 4,
+		}, shards()); diff != "" {
 			t.Errorf("shards when it works again (-want +got):\n%s", diff)
 		}
+
 		stats, err := c.Stats(t.Context(), "orders")
 		c.must(err)
 		if s := stats[0]; s.Processed != 60 || s.Failed != 0 {

@@ -27,6 +27,7 @@ func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
 	s := newFixture(t)
 	ids := numbered("order", 2*ports.MaxPage+1)
 	s.pushAll(ids...)
+
 	for name, c := range map[string]struct {
 		limit, stop int
 		want        int
@@ -35,7 +36,11 @@ func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
 		"limited to a few":      {limit: 7, want: 7, pages: []int{7}},
 		"limited to many":       {limit: ports.MaxPage + 1, want: ports.MaxPage + 1, pages: []int{ports.MaxPage, 1}},
 		"limited to a full one": {limit: ports.MaxPage, want: ports.MaxPage, pages: []int{ports.MaxPage}},
-		"limited beyond all":    {limit: 10_000, want: len(ids), pages: []int{ports.MaxPage, ports.MaxPage, ports.MaxPage}},
+		"limited beyond all": {
+			limit: 10_000,
+			want:  len(ids),
+			pages: []int{ports.MaxPage, ports.MaxPage, ports.MaxPage},
+		},
 		"stopped by the range":  {stop: 150, want: 150, pages: []int{100, 100}},
 		"stopped at a page end": {stop: 100, want: 100, pages: []int{100}},
 	} {
@@ -50,6 +55,7 @@ func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
 					break
 				}
 			}
+
 			if diff := cmp.Diff(ids[:c.want], got); diff != "" {
 				t.Errorf("ids (-want +got):\n%s", diff)
 			}
@@ -76,6 +82,7 @@ func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 	s := newFixture(t)
 	stay, leave := numbered("stay", 300), numbered("leave", 300)
 	s.pushAll(append(slices.Clone(stay), leave...)...)
+
 	seen := map[string]int{}
 	count := 0
 	for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{SortBy: inspect.ByID})) {
@@ -88,6 +95,7 @@ func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 		}
 		count++
 	}
+
 	for _, id := range stay {
 		if seen[id] != 1 {
 			t.Errorf("%s is listed %d times", id, seen[id])
@@ -98,6 +106,7 @@ func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 func TestAListEndsWithItsError(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll(numbered("order", 250)...)
+
 	broken := errors.New("broken")
 	hooked := s.intercept()
 	pages := 0
@@ -107,6 +116,7 @@ func TestAListEndsWithItsError(t *testing.T) {
 		}
 		return nil
 	}
+
 	jobs, errs := 0, 0
 	for job, err := range s.Jobs(t.Context(), "orders", inspect.ListOptions{}) {
 		switch {
@@ -118,6 +128,7 @@ func TestAListEndsWithItsError(t *testing.T) {
 			errs++
 		}
 	}
+
 	if jobs != ports.DefaultPage || errs != 1 {
 		t.Errorf("%d jobs and %d errors; want a page and one error", jobs, errs)
 	}
@@ -128,6 +139,7 @@ func TestAListEndsWithItsContext(t *testing.T) {
 	s.pushAll(numbered("order", 250)...)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+
 	jobs := 0
 	var last error
 	for _, err := range s.Jobs(ctx, "orders", inspect.ListOptions{}) {
@@ -135,6 +147,7 @@ func TestAListEndsWithItsContext(t *testing.T) {
 		last = err
 		jobs++
 	}
+
 	if !errors.Is(last, context.Canceled) || jobs != ports.DefaultPage+1 {
 		t.Errorf("%d elements, the last with %v; want a page and context.Canceled", jobs, last)
 	}

@@ -65,7 +65,10 @@ func (p *partialStore) History(ctx context.Context, r ports.HistoryRequest) (por
 	return reply, err
 }
 
-func (p *partialStore) QuarantinedShards(context.Context, ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (p *partialStore) QuarantinedShards(
+	context.Context,
+	ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	return ports.QuarantinedShards{Unreached: []core.Shard{unreachedShard}}, nil
 }
 
@@ -92,6 +95,7 @@ func TestAListHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 		if limit > 0 {
 			want = want[:limit]
 		}
+
 		var got []string
 		var last error
 		for job, err := range i.Jobs(t.Context(), "orders", inspect.ListOptions{Limit: limit}) {
@@ -99,6 +103,7 @@ func TestAListHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 				got = append(got, job.ID)
 			}
 		}
+
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
 		}
@@ -108,11 +113,19 @@ func TestAListHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 
 func TestAHistoryHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 	s := newFixture(t)
-	record := ports.Record{Queue: "orders", Minute: core.InstantOf(s.clock.Now()).Minute(), Stats: core.Stats{Processed: 7}}
-	if err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "n1", Records: []ports.Record{record}}); err != nil {
+	record := ports.Record{
+		Queue:  "orders",
+		Minute: core.InstantOf(s.clock.Now()).Minute(),
+		Stats:  core.Stats{Processed: 7},
+	}
+	if err := s.store.Record(t.Context(), ports.RecordRequest{
+		Owner:   "n1",
+		Records: []ports.Record{record},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	minutes, err := inspect.New(&partialStore{Store: s.store}, inspect.Options{}).History(t.Context(), "orders", inspect.HistoryOptions{})
+	minutes, err := inspect.New(&partialStore{Store: s.store}, inspect.Options{}).History(t.Context(), "orders",
+		inspect.HistoryOptions{})
 	isPartial(t, err)
 	if len(minutes) != 1 || minutes[0].Processed != 7 {
 		t.Errorf("%+v, want the minute that is reached", minutes)
@@ -136,7 +149,9 @@ func TestAFilterHandlesWhatIsReached(t *testing.T) {
 	s.dead(ids...)
 	s.advance(time.Second)
 	i := inspect.New(&partialStore{Store: s.store}, inspect.Options{})
-	result, err := i.Revive(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return true }, inspect.BulkOptions{}))
+	result, err := i.Revive(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool {
+		return true
+	}, inspect.BulkOptions{}))
 	isPartial(t, err)
 	if want := len(reachable(ids)); result.Handled != want {
 		t.Errorf("%d revived, want the %d that can be reached", result.Handled, want)
@@ -152,19 +167,26 @@ func TestListsBeginAtValues(t *testing.T) {
 		o    inspect.ListOptions
 		want []string
 	}{
-		"by time":         {inspect.ListOptions{FromTime: epoch.Add(24 * time.Hour)}, []string{"a"}},
-		"by id":           {inspect.ListOptions{SortBy: inspect.ByID, FromID: "d"}, []string{"d", "e", "f"}},
-		"by id, down":     {inspect.ListOptions{SortBy: inspect.ByID, FromID: "d", Descending: true}, []string{"d", "c", "a"}},
-		"by retries":      {inspect.ListOptions{SortBy: inspect.RetryingByCount, FromRetries: 2}, []string{"d"}},
-		"with a prefix":   {inspect.ListOptions{SortBy: inspect.ByID, Prefix: "c"}, []string{"c"}},
-		"fresh ones":      {inspect.ListOptions{SortBy: inspect.ByID, Fresh: true}, []string{"a", "f"}},
-		"of no shard":     {inspect.ListOptions{Shards: []int{}}, nil},
-		"of all by index": {inspect.ListOptions{SortBy: inspect.ByID, Shards: []int{2, 0, 1}}, []string{"a", "c", "d", "e", "f"}},
+		"by time": {inspect.ListOptions{FromTime: epoch.Add(24 * time.Hour)}, []string{"a"}},
+		"by id":   {inspect.ListOptions{SortBy: inspect.ByID, FromID: "d"}, []string{"d", "e", "f"}},
+		"by id, down": {
+			inspect.ListOptions{SortBy: inspect.ByID, FromID: "d", Descending: true},
+			[]string{"d", "c", "a"},
+		},
+		"by retries":    {inspect.ListOptions{SortBy: inspect.RetryingByCount, FromRetries: 2}, []string{"d"}},
+		"with a prefix": {inspect.ListOptions{SortBy: inspect.ByID, Prefix: "c"}, []string{"c"}},
+		"fresh ones":    {inspect.ListOptions{SortBy: inspect.ByID, Fresh: true}, []string{"a", "f"}},
+		"of no shard":   {inspect.ListOptions{Shards: []int{}}, nil},
+		"of all by index": {
+			inspect.ListOptions{SortBy: inspect.ByID, Shards: []int{2, 0, 1}},
+			[]string{"a", "c", "d", "e", "f"},
+		},
 	} {
 		if diff := cmp.Diff(c.want, jobIDs(t, s.Jobs(t.Context(), "orders", c.o))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+
 	for name, o := range map[string]inspect.ListOptions{
 		"an id by time":     {FromID: "a"},
 		"a time by id":      {SortBy: inspect.ByID, FromTime: epoch},
@@ -179,6 +201,7 @@ func TestListsBeginAtValues(t *testing.T) {
 			}
 		}
 	}
+
 	for _, err := range s.Claimed(t.Context(), "orders", inspect.ListOptions{Fresh: true}) {
 		if !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("fresh claimed jobs: %v, want ErrInvalidOptions", err)

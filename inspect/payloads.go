@@ -60,6 +60,7 @@ func ParsePayloadCursor(text string) (PayloadCursor, error) {
 	if text == "" {
 		return PayloadCursor{}, nil
 	}
+
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil && len(data) > 8 && len(data) <= 8+binary.MaxVarintLen64 {
 		skip, n := binary.Uvarint(data[8:])
@@ -69,7 +70,8 @@ func ParsePayloadCursor(text string) (PayloadCursor, error) {
 			return c, nil
 		}
 	}
-	return PayloadCursor{}, fmt.Errorf("%w: use a cursor that the list of payloads returned, unchanged", ErrInvalidCursor)
+	return PayloadCursor{}, fmt.Errorf("%w: use a cursor that the list of payloads returned, unchanged",
+		ErrInvalidCursor)
 }
 
 // String returns the cursor as text for URLs; see [ParsePayloadCursor].
@@ -104,20 +106,36 @@ func (c *PayloadCursor) UnmarshalText(text []byte) error {
 func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOptions) iter.Seq2[StoredPayload, error] {
 	return func(yield func(StoredPayload, error) bool) {
 		if o.Place > PlaceDead || o.Limit < 0 {
-			yield(StoredPayload{}, fmt.Errorf("%w: %d payloads of %v; give 0 or more, 0 means no limit, and one of the places queued, claimed and dead", ErrInvalidOptions, o.Limit, o.Place))
+			yield(StoredPayload{}, fmt.Errorf(
+				"%w: %d payloads of %v; give 0 or more, 0 means no limit, "+
+					"and one of the places queued, claimed and dead",
+				ErrInvalidOptions, o.Limit, o.Place))
 			return
 		}
-		at, left := ports.PayloadCursor{Place: ports.Place(o.Place), Score: o.After.score, Skip: o.After.skip}, o.Limit
+
+		at, left := ports.PayloadCursor{
+			Place: ports.Place(o.Place),
+			Score: o.After.score,
+			Skip:  o.After.skip,
+		}, o.Limit
 		for {
-			r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &at, MaxCount: -1}
+			r := ports.FindRequest{
+				Queue:    queue,
+				ID:       id,
+				Payloads: core.MaxTurnPayloads,
+				After:    &at,
+				MaxCount: -1,
+			}
 			if o.Limit > 0 {
 				r.Payloads = left
 			}
+
 			found, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
 			if err != nil {
 				yield(StoredPayload{}, err)
 				return
 			}
+
 			page := payloadsIn(&found, at.Place)
 			for k := range page {
 				at = at.Next(page[k : k+1])
@@ -125,6 +143,7 @@ func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOpt
 					return
 				}
 			}
+
 			left -= len(page)
 			if len(found.Next) == 0 || len(page) == 0 || o.Limit > 0 && left <= 0 {
 				return
@@ -152,15 +171,26 @@ func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 // (PerformAt or ChangedAt), and together they have as many payloads as the first page counted.
 // Later pages count no payloads. So changes between the pages stay unnoticed if they change neither
 // the time nor, in total, the number of payloads.
-func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Place) (found ports.Found, steady bool, err error) {
-	r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
+func (i *Inspector) whole(
+	ctx context.Context,
+	queue, id string,
+	place ports.Place,
+) (found ports.Found, steady bool, err error) {
+	r := ports.FindRequest{
+		Queue:    queue,
+		ID:       id,
+		Payloads: core.MaxTurnPayloads,
+		After:    &ports.PayloadCursor{Place: place},
+	}
 	var all []core.Payload
 	var first core.Instant
 	var total int
+
 	for steady = true; ; {
 		if found, err = persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) }); err != nil {
 			return ports.Found{}, false, err
 		}
+
 		var now core.Instant
 		var count *int
 		var payloads *[]core.Payload
@@ -172,16 +202,19 @@ func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Pla
 		default:
 			return found, true, nil
 		}
+
 		if r.MaxCount == 0 {
 			first, total = now, *count
 		}
 		*count = total
+
 		last := len(found.Next) == 0 || len(*payloads) == 0
 		all, steady = append(all, *payloads...), steady && now == first
 		if last {
 			*payloads = all
 			return found, steady && len(all) == total, nil
 		}
+
 		r.After, r.MaxCount = &found.Next[0], -1
 	}
 }

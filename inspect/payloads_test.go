@@ -24,7 +24,11 @@ func (s *fixture) pushMany(id string, n int) {
 	s.t.Helper()
 	entries := make([]core.Entry, n)
 	for i := range entries {
-		entries[i] = core.Entry{ID: id, Payload: core.Payload{Data: fmt.Appendf(nil, "p%04d", i), Score: float64(i / 3)}, When: core.In(0)}
+		entries[i] = core.Entry{
+			ID:      id,
+			Payload: core.Payload{Data: fmt.Appendf(nil, "p%04d", i), Score: float64(i / 3)},
+			When:    core.In(0),
+		}
 	}
 	s.pushEntries(entries)
 }
@@ -47,12 +51,14 @@ func TestFindReturnsTheFirstPayloads(t *testing.T) {
 	s.pushMany("x", manyPayloads)
 	found, err := s.Find(t.Context(), "orders", "x")
 	if err != nil || len(found.Queued.Payloads) != core.MaxTurnPayloads || found.Queued.PayloadCount != manyPayloads {
-		t.Errorf("Find returned %d of %d payloads, %v; want %d of %d", len(found.Queued.Payloads), found.Queued.PayloadCount, err, core.MaxTurnPayloads, manyPayloads)
+		t.Errorf("Find returned %d of %d payloads, %v; want %d of %d",
+			len(found.Queued.Payloads), found.Queued.PayloadCount, err, core.MaxTurnPayloads, manyPayloads)
 	}
 	for n, want := range map[int]int{-1: 0, 0: 0, 1: 1, 5000: core.MaxTurnPayloads} {
 		found, err := s.FindSome(t.Context(), "orders", "x", n)
 		if err != nil || len(found.Queued.Payloads) != want || found.Queued.PayloadCount != manyPayloads {
-			t.Errorf("FindSome of %d returned %d of %d payloads, %v; want %d", n, len(found.Queued.Payloads), found.Queued.PayloadCount, err, want)
+			t.Errorf("FindSome of %d returned %d of %d payloads, %v; want %d",
+				n, len(found.Queued.Payloads), found.Queued.PayloadCount, err, want)
 		}
 	}
 }
@@ -62,18 +68,21 @@ func TestPayloadsListsAllOfAPlace(t *testing.T) {
 	s.pushMany("x", manyPayloads)
 	s.buryWhole("x")
 	s.push("x", 0, "queued")
+
 	texts := func(o inspect.PayloadOptions) (texts []string) {
 		for p := range must(t, s.Payloads(t.Context(), "orders", "x", o)) {
 			texts = append(texts, string(p.Data))
 		}
 		return texts
 	}
+
 	if diff := cmp.Diff([]string{"queued"}, texts(inspect.PayloadOptions{})); diff != "" {
 		t.Errorf("the queued payloads (-want +got):\n%s", diff)
 	}
 	if got := texts(inspect.PayloadOptions{Place: inspect.PlaceClaimed}); got != nil {
 		t.Errorf("payloads of a claim that is not there: %v", got)
 	}
+
 	var want []string
 	for i := range manyPayloads {
 		want = append(want, fmt.Sprintf("p%04d", i))
@@ -81,6 +90,7 @@ func TestPayloadsListsAllOfAPlace(t *testing.T) {
 	if diff := cmp.Diff(want, texts(inspect.PayloadOptions{Place: inspect.PlaceDead})); diff != "" {
 		t.Errorf("the dead payloads (-want +got):\n%s", diff)
 	}
+
 	var pages []string
 	o := inspect.PayloadOptions{Place: inspect.PlaceDead, Limit: 700}
 	for more := true; more; {
@@ -96,6 +106,7 @@ func TestPayloadsListsAllOfAPlace(t *testing.T) {
 			pages, more = append(pages, string(p.Data)), true
 		}
 	}
+
 	if diff := cmp.Diff(want, pages); diff != "" {
 		t.Errorf("the dead payloads, by 700 (-want +got):\n%s", diff)
 	}
@@ -110,7 +121,15 @@ func TestPayloadsRefuseInvalidOptions(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"x", "AAAA", "AAAAAAAAAAAA", "f_AAAAAAAAAB", "P_AAAAAAAAABAA", "P_AAAAAAAACAgICACA", "P_AAAAAAAAD___________8B"} {
+	for _, text := range []string{
+		"x",
+		"AAAA",
+		"AAAAAAAAAAAA",
+		"f_AAAAAAAAAB",
+		"P_AAAAAAAAABAA",
+		"P_AAAAAAAACAgICACA",
+		"P_AAAAAAAAD___________8B",
+	} {
 		if c, err := inspect.ParsePayloadCursor(text); !errors.Is(err, inspect.ErrInvalidCursor) {
 			t.Errorf("ParsePayloadCursor(%q) = %v, %v; want ErrInvalidCursor", text, c, err)
 		}
@@ -120,7 +139,11 @@ func TestPayloadsRefuseInvalidOptions(t *testing.T) {
 // noteFinds notes each request for payloads, and calls between after each of them.
 func (s *fixture) noteFinds(between func(calls int)) (finds *[]ports.FindRequest) {
 	finds = new([]ports.FindRequest)
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		err := next(ctx)
 		if r, ok := call.Request.(*ports.FindRequest); ok {
 			if *finds = append(*finds, *r); between != nil {
@@ -139,6 +162,7 @@ func TestPayloadsAreCountedOnce(t *testing.T) {
 	s.pushMany("x", manyPayloads)
 	s.buryWhole("x")
 	s.advance(time.Second)
+
 	finds := s.noteFinds(nil)
 	counted := func() (most []int) {
 		for _, r := range *finds {
@@ -147,6 +171,7 @@ func TestPayloadsAreCountedOnce(t *testing.T) {
 		*finds = nil
 		return most
 	}
+
 	listed := 0
 	for range must(t, s.Payloads(t.Context(), "orders", "x", inspect.PayloadOptions{Place: inspect.PlaceDead})) {
 		listed++
@@ -154,6 +179,7 @@ func TestPayloadsAreCountedOnce(t *testing.T) {
 	if diff := cmp.Diff([]int{-1, -1, -1}, counted()); diff != "" || listed != manyPayloads {
 		t.Errorf("a list of %d payloads counts (-want +got):\n%s", listed, diff)
 	}
+
 	matched := 0
 	match := func(d inspect.DeadLetter) bool {
 		matched = d.PayloadCount
@@ -163,6 +189,7 @@ func TestPayloadsAreCountedOnce(t *testing.T) {
 	if err != nil || r.Handled != 1 || matched != manyPayloads {
 		t.Errorf("PurgeAll = %+v, %v, and match saw a count of %d", r, err, matched)
 	}
+
 	if diff := cmp.Diff([]int{0, -1, -1}, counted()); diff != "" {
 		t.Errorf("a match counts (-want +got):\n%s", diff)
 	}
@@ -188,6 +215,7 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 		s.buryWhole("x")
 		finds := s.noteFinds(nil)
 		s.advance(time.Second)
+
 		seen := -1
 		match := func(d inspect.DeadLetter) bool {
 			seen = len(d.Payloads)
@@ -197,6 +225,7 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 		if err != nil || r.Handled != 1 || seen != want {
 			t.Errorf("Payloads %d: %+v, %v, match saw %d payloads; want %d", payloads, r, err, seen, want)
 		}
+
 		if payloads != 0 && len(*finds) > 0 {
 			t.Errorf("Payloads %d: it asked for %+v", payloads, *finds)
 		}
@@ -204,9 +233,11 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 			t.Errorf("Payloads %d: %+v is left, %v; want the whole dead letter purged", payloads, found.DeadLetter, err)
 		}
 	}
+
 	s := newFixture(t)
 	edit := func(string, core.Payload) ([]byte, bool, error) { return nil, false, nil }
-	if _, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Payloads: -1}), edit); !errors.Is(err, inspect.ErrInvalidOptions) {
+	if _, err := s.Edit(t.Context(), "orders",
+		inspect.AllDead(nil, inspect.BulkOptions{Payloads: -1}), edit); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("EditAll with Payloads: %v, want ErrInvalidOptions", err)
 	}
 }
@@ -217,19 +248,26 @@ func TestExportReadsADeadLetterAgainThatChanges(t *testing.T) {
 	s := newFixture(t)
 	s.pushMany("x", manyPayloads)
 	s.buryWhole("x")
+
 	acted := s.Inspector
 	finds := s.noteFinds(func(calls int) {
 		if calls == 1 {
-			gone := []inspect.DeadLetterPayloads{{ID: "x", Payloads: [][]byte{[]byte("p0999")}}} // the last of the page, the first of its score
-			if r, err := acted.Purge(t.Context(), "orders", inspect.DeadPayloads(gone...)); err != nil || r.Handled != 0 && r.Handled != 1 {
+			gone := []inspect.DeadLetterPayloads{{
+				ID:       "x",
+				Payloads: [][]byte{[]byte("p0999")},
+			}} // the last of the page, the first of its score
+			if r, err := acted.Purge(t.Context(), "orders", inspect.DeadPayloads(gone...)); err != nil ||
+				r.Handled != 0 && r.Handled != 1 {
 				t.Errorf("PurgePayloads: %+v, %v", r, err)
 			}
 		}
 	})
+
 	letters := gather(t, s.Export(t.Context(), "orders", inspect.ListOptions{}))
 	if len(letters) != 1 || len(letters[0].Payloads) != manyPayloads-1 {
 		t.Fatalf("%d dead letters; want one with %d payloads", len(letters), manyPayloads-1)
 	}
+
 	n := 0
 	for _, p := range letters[0].Payloads {
 		if n == 999 {
@@ -240,6 +278,7 @@ func TestExportReadsADeadLetterAgainThatChanges(t *testing.T) {
 		}
 		n++
 	}
+
 	if len(*finds) != 6 {
 		t.Errorf("it took %d calls; want 6, three of them for what has changed", len(*finds))
 	}
@@ -252,8 +291,13 @@ func TestAnExportEndsWhereNoPayloadFollows(t *testing.T) {
 	s.buryWhole("x")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+
 	calls := 0
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		err := next(ctx)
 		if r, ok := call.Request.(*ports.FindRequest); ok && r.After != nil && r.After.Skip > 0 {
 			found := call.Reply.(*ports.Found)
@@ -264,6 +308,7 @@ func TestAnExportEndsWhereNoPayloadFollows(t *testing.T) {
 		}
 		return err
 	})
+
 	letters := gather(t, inspect.New(store, inspect.Options{}).Export(ctx, "orders", inspect.ListOptions{}))
 	if len(letters) != 1 || len(letters[0].Payloads) != core.MaxTurnPayloads {
 		t.Errorf("%d dead letters after %d calls; want one with what could be read", len(letters), calls)
@@ -275,8 +320,13 @@ func TestAPageOfASweepHasSoManyPayloads(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("a", "b", "c")
 	s.advance(time.Second)
+
 	var pages []ports.PageRequest
-	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	store := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		switch r := call.Request.(type) {
 		case *ports.MorgueRequest:
 			pages = append(pages, r.PageRequest)
@@ -285,21 +335,29 @@ func TestAPageOfASweepHasSoManyPayloads(t *testing.T) {
 		}
 		return next(ctx)
 	})
+
 	i := inspect.New(store, inspect.Options{})
 	for payloads, limit := range map[int]int{-1: 100, 0: 100, 1: 100, 16: 100, 32: 50, 1000: 1, 5000: 1} {
 		pages = nil
 		o := inspect.BulkOptions{Payloads: payloads}
-		if _, err := i.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return false }, o)); err != nil {
+		if _, err := i.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool {
+			return false
+		}, o)); err != nil {
 			t.Error(err)
 		}
-		if _, err := i.Delete(t.Context(), "orders", inspect.AllJobs(func(inspect.QueuedJob) bool { return false }, o)); err != nil {
+		if _, err := i.Delete(t.Context(), "orders", inspect.AllJobs(func(inspect.QueuedJob) bool {
+			return false
+		}, o)); err != nil {
 			t.Error(err)
 		}
+
 		for _, r := range pages {
 			if r.Limit != limit {
-				t.Errorf("Payloads %d: a page has %d entries of %d payloads, want %d entries", payloads, r.Limit, r.Payloads, limit)
+				t.Errorf("Payloads %d: a page has %d entries of %d payloads, want %d entries",
+					payloads, r.Limit, r.Payloads, limit)
 			}
 		}
+
 		if len(pages) < 2 {
 			t.Errorf("Payloads %d: %d pages were fetched, want one at least of each kind", payloads, len(pages))
 		}

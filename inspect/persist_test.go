@@ -20,6 +20,7 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 	ids := []string{"order-1", "order-2", "order-3", "order-4"}
 	o := inspect.BulkOptions{}
 	all := func(inspect.DeadLetter) bool { return true }
+
 	for _, c := range []struct {
 		name, call string
 		act        func(context.Context, *fixture) (inspect.Result, error)
@@ -61,11 +62,13 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 						s.failed(ids...)
 						return s, s.intercept()
 					}
+
 					undisturbed, _ := newHooked()
 					want, err := c.act(t.Context(), undisturbed)
 					if err != nil || want.Handled != 4 {
 						t.Fatalf("undisturbed: %+v, %v", want, err)
 					}
+
 					s, hooked := newHooked()
 					losses := 0
 					lose := func(call string) error {
@@ -78,6 +81,7 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 					if hooked.before = lose; after {
 						hooked.before, hooked.after = nil, lose
 					}
+
 					got, err := c.act(t.Context(), s)
 					if err != nil || got.Handled > want.Handled || !after && got.Handled != want.Handled {
 						t.Errorf("%+v, %v; undisturbed %+v", got, err, want)
@@ -114,6 +118,7 @@ func TestActionsGiveUpInTheEnd(t *testing.T) {
 				s := newFixture(t)
 				ids := numbered("order", 100)
 				s.dead(ids...)
+
 				var calls []string
 				s.intercept().before = func(call string) error {
 					if call != "Revive" {
@@ -124,6 +129,7 @@ func TestActionsGiveUpInTheEnd(t *testing.T) {
 					}
 					return nil
 				}
+
 				start := time.Now()
 				result, err := s.Revive(t.Context(), "orders", inspect.DeadIDs(ids...))
 				if !errors.Is(err, c.err) || !strings.Contains(err.Error(), "revive: shard orders/1: ") {
@@ -149,7 +155,8 @@ func TestARepeatHeedsTheContext(t *testing.T) {
 		defer stop()
 		start := time.Now()
 		err := s.Pause(ctx, "orders")
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, lost) || time.Since(start) != 60*time.Millisecond {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, lost) ||
+			time.Since(start) != 60*time.Millisecond {
 			t.Errorf("Pause: %v after %v; want both reasons at the deadline", err, time.Since(start))
 		}
 	})
@@ -177,13 +184,19 @@ func TestStepsThatGetNowhereEndTheirShard(t *testing.T) {
 	s.failed("order-1")
 	stuck := &stuck{Store: s.store}
 	i, o := inspect.New(stuck, inspect.Options{}), inspect.BulkOptions{}
+
 	for name, act := range map[string]func() (inspect.Result, error){
-		"jobs":         func() (inspect.Result, error) { return i.Bury(t.Context(), "orders", inspect.FailedJobs(nil, o)) },
-		"dead letters": func() (inspect.Result, error) { return i.Purge(t.Context(), "orders", inspect.AllDead(nil, o)) },
+		"jobs": func() (inspect.Result, error) {
+			return i.Bury(t.Context(), "orders", inspect.FailedJobs(nil, o))
+		},
+		"dead letters": func() (inspect.Result, error) {
+			return i.Purge(t.Context(), "orders", inspect.AllDead(nil, o))
+		},
 	} {
 		stuck.steps = 0
 		result, err := act()
-		if err == nil || !strings.Contains(err.Error(), "call the action again") || result.Handled != 0 || stuck.steps != 10_000 {
+		if err == nil || !strings.Contains(err.Error(), "call the action again") || result.Handled != 0 ||
+			stuck.steps != 10_000 {
 			t.Errorf("%s: %+v, %v after %d steps; want 10,000 and an error", name, result, err, stuck.steps)
 		}
 	}

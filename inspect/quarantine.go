@@ -45,11 +45,13 @@ func (i *Inspector) Quarantined(ctx context.Context, queue string) iter.Seq2[Qua
 			yield(QuarantinedRecord{}, fmt.Errorf("quarantine of %s: %w", queue, err))
 			return
 		}
+
 		for _, shard := range found.Shards {
 			if !i.quarantined(ctx, shard, yield) {
 				return
 			}
 		}
+
 		if err := partial(found.Unreached); err != nil {
 			yield(QuarantinedRecord{}, err)
 		}
@@ -65,13 +67,22 @@ func (i *Inspector) quarantined(ctx context.Context, shard core.Shard, yield fun
 			yield(QuarantinedRecord{}, fmt.Errorf("quarantine of %v: %w", shard, err))
 			return false
 		}
+
 		for _, q := range page.Records {
 			if !yield(QuarantinedRecord{
-				Shard: shard, Key: q.Key, ID: q.ID, Place: q.Place.String(), Since: q.Since.Time(), Reason: q.Reason, Stored: q.Stored, Size: q.Size,
+				Shard:  shard,
+				Key:    q.Key,
+				ID:     q.ID,
+				Place:  q.Place.String(),
+				Since:  q.Since.Time(),
+				Reason: q.Reason,
+				Stored: q.Stored,
+				Size:   q.Size,
 			}, nil) {
 				return false
 			}
 		}
+
 		if r.After = page.Next; r.After == "" {
 			return true
 		}

@@ -30,11 +30,17 @@ func (s *damagedStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports
 	return all, err
 }
 
-func (s *damagedStore) QuarantinedShards(context.Context, ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (s *damagedStore) QuarantinedShards(
+	context.Context,
+	ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	return ports.QuarantinedShards{Shards: []core.Shard{s.shard}}, nil
 }
 
-func (s *damagedStore) Quarantined(_ context.Context, r ports.QuarantineRequest) (page ports.QuarantinePage, err error) {
+func (s *damagedStore) Quarantined(
+	_ context.Context,
+	r ports.QuarantineRequest,
+) (page ports.QuarantinePage, err error) {
 	if r.Shard != s.shard {
 		return page, fmt.Errorf("%v has nothing to ask for", r.Shard)
 	}
@@ -42,6 +48,7 @@ func (s *damagedStore) Quarantined(_ context.Context, r ports.QuarantineRequest)
 		if q.Key <= r.After {
 			continue
 		}
+
 		if len(page.Records) == 2 {
 			page.Next = page.Records[1].Key
 			break
@@ -66,9 +73,17 @@ func TestWhatWasSetAsideIsListedAndDiscarded(t *testing.T) {
 			Key: key, ID: "a", Place: ports.PlaceDead, Since: at, Reason: "cut", Stored: []byte("?"), Size: 7,
 		})
 		want = append(want, inspect.QuarantinedRecord{
-			Shard: store.shard, Key: key, ID: "a", Place: "dead", Since: time.UnixMicro(int64(at)).UTC(), Reason: "cut", Stored: []byte("?"), Size: 7,
+			Shard:  store.shard,
+			Key:    key,
+			ID:     "a",
+			Place:  "dead",
+			Since:  time.UnixMicro(int64(at)).UTC(),
+			Reason: "cut",
+			Stored: []byte("?"),
+			Size:   7,
 		})
 	}
+
 	inspector := inspect.New(store, inspect.Options{})
 	var got []inspect.QuarantinedRecord
 	for r, err := range inspector.Quarantined(t.Context(), "orders") {
@@ -81,10 +96,12 @@ func TestWhatWasSetAsideIsListedAndDiscarded(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+
 	stats, err := inspector.Stats(t.Context(), "orders")
 	if err != nil || stats[0].Quarantined != 5 {
 		t.Errorf("Stats = %+v, %v; want 5 that were set aside", stats, err)
 	}
+
 	if n, err := inspector.Discard(t.Context(), got[0].Shard, got[0].Key, got[1].Key); n != 2 || err != nil {
 		t.Errorf("Discard = %d, %v; want 2", n, err)
 	}

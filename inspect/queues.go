@@ -23,7 +23,10 @@ func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, 
 	if len(queues) == 0 {
 		return i.allStats(ctx)
 	}
-	stats, err := ask(i, func(s Store) ([]ports.QueueStats, error) { return s.Stats(ctx, ports.StatsRequest{Queues: queues}) })
+
+	stats, err := ask(i, func(s Store) ([]ports.QueueStats, error) {
+		return s.Stats(ctx, ports.StatsRequest{Queues: queues})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +116,11 @@ func (i *Inspector) Resume(ctx context.Context, queue string) error {
 // It returns [core.ErrInvalidRule] for an invalid rule, and [ErrQueueMismatch] for a change between
 // a rule that counts each push (Every) and one that does not. Move the jobs for that.
 func (i *Inspector) SetMerge(ctx context.Context, queue string, rule core.MergeRule) error {
-	return i.control(ctx, queue, "set merge rule "+rule.String(), func(s Store, ctx context.Context, queue string) error {
+	return i.control(ctx, queue, "set merge rule "+rule.String(), func(
+		s Store,
+		ctx context.Context,
+		queue string,
+	) error {
 		return s.SetMerge(ctx, ports.SetMergeRequest{Queue: queue, Merge: rule})
 	})
 }

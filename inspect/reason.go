@@ -73,10 +73,30 @@ const (
 )
 
 var reasonNames = [...]string{
-	NothingQueued: "nothing queued", Scheduled: "scheduled", Unreadable: "damaged", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
-	PredecessorRuns: "predecessor runs", Held: "held", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
-	NobodyServes: "nobody serves", ShardUnowned: "no owner", WaitsForAlone: "behind a job that runs alone",
-	RunsAlone: "runs alone", BehindLastChance: "behind a last chance", AtLimit: "limit", OwnerDrains: "owner drains", LanesFull: "lane limit", ShardFull: "shard limit", LanesBusy: "lanes busy", BehindOthers: "behind others", IsNext: "next",
+	NothingQueued:    "nothing queued",
+	Scheduled:        "scheduled",
+	Unreadable:       "damaged",
+	OnlyDead:         "dead",
+	RunsNow:          "running",
+	OwnerGone:        "owner gone",
+	InBuffer:         "claimed",
+	PredecessorRuns:  "predecessor runs",
+	Held:             "held",
+	QueuePaused:      "paused",
+	BacksOff:         "backoff",
+	NotDueYet:        "not due",
+	NobodyServes:     "nobody serves",
+	ShardUnowned:     "no owner",
+	WaitsForAlone:    "behind a job that runs alone",
+	RunsAlone:        "runs alone",
+	BehindLastChance: "behind a last chance",
+	AtLimit:          "limit",
+	OwnerDrains:      "owner drains",
+	LanesFull:        "lane limit",
+	ShardFull:        "shard limit",
+	LanesBusy:        "lanes busy",
+	BehindOthers:     "behind others",
+	IsNext:           "next",
 }
 
 // String returns the reason in a few words.

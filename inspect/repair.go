@@ -48,17 +48,21 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Progress)) (wrong []Recounted, err error) {
 	d := i.begin(ctx, "recount", queue, nil).start(ctx)
 	defer func() { d.end(ctx, len(wrong), err) }()
+
 	a := newAction("recount", progress)
 	stats, blind, err := i.recountable(ctx, queue)
 	if err != nil {
 		return nil, fmt.Errorf("recount: %w", err)
 	}
+
 	restored := 0
 	defer func() {
 		if restored > 0 {
-			i.log.Warn("shards that had lost their records have new ones; their jobs may be lost", "queue", queue, "count", restored)
+			i.log.Warn("shards that had lost their records have new ones; their jobs may be lost",
+				"queue", queue, "count", restored)
 		}
 	}()
+
 	a.Total = stats.Entries()
 	for at := range stats.Shards {
 		s := stats.Shards[at]
@@ -71,6 +75,7 @@ func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Pro
 			wrong = append(wrong, r)
 		}
 	}
+
 	if blind {
 		if _, err := i.queueStats(ctx, queue); err != nil {
 			return wrong, fmt.Errorf("recount: %w", err)
@@ -81,14 +86,21 @@ func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Pro
 
 // recountShard takes all steps of the recount of a shard. Its share of the progress is the number
 // of entries that it had when the action began.
-func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardStats, now core.Instant) (Recounted, error) {
+func (i *Inspector) recountShard(
+	ctx context.Context,
+	a *action,
+	s *ports.ShardStats,
+	now core.Instant,
+) (Recounted, error) {
 	counts := func(c ports.Counts) Counts {
 		s.Counts = c
 		return shardStatsOf(s, now).Counts
 	}
+
 	var sum ports.RecountReply
 	shard := Recounted{Shard: s.Shard}
 	left := s.Entries()
+
 	for r := (ports.RecountRequest{Shard: s.Shard}); ; r.After = sum.Next {
 		calls := 0
 		reply, err := persist(ctx, i, func(s Store) (ports.RecountReply, error) {
@@ -98,12 +110,14 @@ func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardS
 		if err != nil {
 			return shard, err
 		}
+
 		shard.Repeated = shard.Repeated || calls > 1
 		if r.After == "" {
 			sum = reply
 		} else {
 			sum = sum.Then(reply)
 		}
+
 		if sum.Next == "" {
 			shard.Before, shard.After = counts(sum.Before), counts(sum.After)
 			shard.RestoredShards, shard.RestoredQueue = sum.RestoredShards, sum.RestoredQueue
@@ -114,6 +128,7 @@ func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardS
 			a.Pass(left, wrong) // entries that were not counted no longer exist
 			return shard, nil
 		}
+
 		done := max(0, min(reply.Counted, left-1)) // the last step has something to report
 		left -= done
 		a.Pass(done, 0)
@@ -133,6 +148,7 @@ func (i *Inspector) recountable(ctx context.Context, queue string) (stats ports.
 		}
 		stats.Unreached, blind = core.Shards(queue, queues[at].Shards), true
 	}
+
 	for _, shard := range stats.Unreached {
 		stats.Shards = append(stats.Shards, ports.ShardStats{Shard: shard})
 	}

@@ -22,18 +22,22 @@ import (
 func TestForgetFreesTheNameOfAnEmptyQueue(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("order-1")
+
 	refuse := func(what string, want error) {
 		t.Helper()
 		if err := s.Forget(t.Context(), "orders"); !errors.Is(err, want) {
 			t.Errorf("with %s: %v, want %v", what, err, want)
 		}
 	}
+
 	refuse("a queued job", inspect.ErrNotEmpty)
 	if _, err := s.Delete(t.Context(), "orders", inspect.JobIDs("order-1")); err != nil {
 		t.Fatal(err)
 	}
+
 	s.claim()
 	refuse("a server that works it", inspect.ErrLeaseHeld)
+
 	s.advance(2 * time.Hour)
 	if err := s.Forget(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
@@ -51,10 +55,12 @@ func TestForgetThatLosesItsReplyHasForgotten(t *testing.T) {
 	if _, err := s.Inspector.Delete(t.Context(), "orders", inspect.JobIDs("order-1")); err != nil {
 		t.Fatal(err)
 	}
+
 	s.Fail(skeintest.Fault{Method: "Forget", Times: 1, ReplyLost: true})
 	if err := s.Inspector.Forget(t.Context(), "orders"); err != nil {
 		t.Error(err)
 	}
+
 	if queues, err := s.Inspector.Queues(t.Context()); err != nil || len(queues) > 0 {
 		t.Errorf("Queues = %v, %v; want none", queues, err)
 	}
@@ -82,12 +88,14 @@ func TestRecountNamesTheShardsThatWereWrong(t *testing.T) {
 	if err != nil || len(wrong) > 0 {
 		t.Errorf("Recount of a sound queue = %v, %v", wrong, err)
 	}
+
 	m := &miscounting{s.store, core.Shard{Queue: "orders", Index: 1}}
 	wrong, err = inspect.New(m, inspect.Options{}).Recount(t.Context(), "orders", nil)
 	if err != nil || len(wrong) != 1 {
 		t.Fatalf("Recount = %v, %v; want one shard", wrong, err)
 	}
-	if diff := cmp.Diff([2]any{m.shard, wrong[0].After.Fresh + 1}, [2]any{wrong[0].Shard, wrong[0].Before.Fresh}); diff != "" {
+	if diff := cmp.Diff([2]any{m.shard, wrong[0].After.Fresh + 1},
+		[2]any{wrong[0].Shard, wrong[0].Before.Fresh}); diff != "" {
 		t.Errorf("what was wrong (-want +got):\n%s", diff)
 	}
 }
@@ -106,9 +114,11 @@ func TestRecountNamesTheShardsWhoseReplyWasLost(t *testing.T) {
 		}
 		return nil
 	}
+
 	var last inspect.Progress
 	wrong, err := s.Recount(t.Context(), "orders", func(p inspect.Progress) { last = p })
-	if err != nil || len(wrong) != 1 || wrong[0].Shard != shard || !wrong[0].Repeated || wrong[0].Before != wrong[0].After {
+	if err != nil || len(wrong) != 1 || wrong[0].Shard != shard || !wrong[0].Repeated ||
+		wrong[0].Before != wrong[0].After {
 		t.Errorf("Recount = %+v, %v; want %v alone, as repeated", wrong, err, shard)
 	}
 	if last.Handled != 1 {
@@ -120,6 +130,7 @@ func TestClaimedJobOfADeadNodeIsShownAsSuch(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("order-1")
 	s.claim()
+
 	want := func(over bool) {
 		t.Helper()
 		var orphaned int64
@@ -135,6 +146,7 @@ func TestClaimedJobOfADeadNodeIsShownAsSuch(t *testing.T) {
 			}
 		}
 	}
+
 	want(false)
 	s.advance(2 * time.Hour)
 	want(true)
@@ -153,7 +165,12 @@ func (r refusing) Forget(context.Context, string) error {
 }
 
 func TestARefusalToForgetIsNotAskedForAgain(t *testing.T) {
-	for _, err := range []error{ports.ErrNotEmpty, &ports.HeldError{Owner: "other"}, ports.ErrUnusable, ports.ErrUnknownQueue} {
+	for _, err := range []error{
+		ports.ErrNotEmpty,
+		&ports.HeldError{Owner: "other"},
+		ports.ErrUnusable,
+		ports.ErrUnknownQueue,
+	} {
 		t.Run(err.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked, began := 0, time.Now()
@@ -195,21 +212,27 @@ func (s *stepping) Recount(ctx context.Context, r ports.RecountRequest) (ports.R
 func TestRecountTakesAllSteps(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("order-1", "order-2", "order-3", "order-4", "order-5", "order-6", "order-7")
+
 	pushed := 0
 	store := &stepping{s.store, func() {
 		if pushed++; pushed <= 4 {
 			s.pushAll(fmt.Sprintf("later-%d", pushed))
 		}
 	}}
+
 	before, err := s.Stats(t.Context(), "orders")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var seen []inspect.Progress
-	wrong, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", func(p inspect.Progress) { seen = append(seen, p) })
+	wrong, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", func(p inspect.Progress) {
+		seen = append(seen, p)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	shards := len(before[0].Shards)
 	if len(wrong) != shards {
 		t.Errorf("%d shards were wrong, want each of %d", len(wrong), shards)
@@ -219,6 +242,7 @@ func TestRecountTakesAllSteps(t *testing.T) {
 			t.Errorf("%v: %d fresh jobs were corrected to %d, want one less", w.Shard, w.Before.Fresh, w.After.Fresh)
 		}
 	}
+
 	if len(seen) != 7 {
 		t.Fatalf("%d reports of progress, want one for each of 7 jobs: %+v", len(seen), seen)
 	}

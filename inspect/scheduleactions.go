@@ -18,15 +18,22 @@ import (
 // empty selection, and [ErrUnknownSchedule] if it selects no schedule. It is audited. If it fails
 // midway, it can be repeated. Schedules of shards that can't be reached are left out, and the error
 // is then a *[PartialError].
-func (i *Inspector) PauseSchedules(ctx context.Context, queue string, sel ScheduleSelection, note string) (changed int, err error) {
+func (i *Inspector) PauseSchedules(
+	ctx context.Context,
+	queue string,
+	sel ScheduleSelection,
+	note string,
+) (changed int, err error) {
 	if len(note) > core.MaxScheduleNoteBytes || core.Text(note) != note {
 		return 0, fmt.Errorf("pause schedule: %w: the note %.40q; give at most %d bytes of UTF-8 without NUL",
 			ErrInvalidOptions, note, core.MaxScheduleNoteBytes)
 	}
+
 	what := ""
 	if note != "" {
 		what = fmt.Sprintf("note %q", note) // quoted, so that the audit can be shown without ids that it names
 	}
+
 	return i.onSchedules(ctx, "pause schedule", queue, sel, what, func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		changed := !s.Paused || s.Note != note
 		*s = s.Pause(a.by, note, a.now)
@@ -68,12 +75,21 @@ func (i *Inspector) RunSchedules(ctx context.Context, queue string, sel Schedule
 // It returns the error of [ScheduleEdit.Validate], and [ErrInvalidSchedule], or another error of
 // package core, for a change that one of the schedules can't have, such as another zone for an
 // interval.
-func (i *Inspector) EditSchedules(ctx context.Context, queue string, sel ScheduleSelection, edit ScheduleEdit) (changed int, err error) {
+func (i *Inspector) EditSchedules(
+	ctx context.Context,
+	queue string,
+	sel ScheduleSelection,
+	edit ScheduleEdit,
+) (changed int, err error) {
 	if err := edit.Validate(); err != nil {
 		return 0, fmt.Errorf("edit schedule: %w", err)
 	}
+
 	var parsed specs.Specs
-	return i.onSchedules(ctx, "edit schedule", queue, sel, edit.String(), func(s *core.Schedule, a *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "edit schedule", queue, sel, edit.String(), func(
+		s *core.Schedule,
+		a *scheduleAct,
+	) (bool, error) {
 		r := s.Recurrence
 		if err := edit.apply(&r); err != nil {
 			return false, err
@@ -111,7 +127,12 @@ const MaxBackfill = core.MaxCatchup
 // than [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the
 // schedule is edited meanwhile. If the outcome of a step is unknown, up to [core.MaxFiringEntries]
 // ticks more may be pushed than it returns.
-func (i *Inspector) Backfill(ctx context.Context, queue, id, name string, from, to time.Time, dryRun bool) (ticks []time.Time, err error) {
+func (i *Inspector) Backfill(
+	ctx context.Context,
+	queue, id, name string,
+	from, to time.Time,
+	dryRun bool,
+) (ticks []time.Time, err error) {
 	b := backfill{inspector: i}
 	if b.schedule, err = i.Schedule(ctx, queue, id, name); err != nil {
 		return nil, fmt.Errorf("backfill: %w", err)
@@ -122,16 +143,25 @@ func (i *Inspector) Backfill(ctx context.Context, queue, id, name string, from, 
 	if err := b.find(from, to); err != nil {
 		return nil, fmt.Errorf("backfill: %w", err)
 	}
-	b.record = core.Backfill{From: core.InstantOf(from), To: core.InstantOf(to), By: actorOf(ctx), At: b.schedule.now}
+
+	b.record = core.Backfill{
+		From: core.InstantOf(from),
+		To:   core.InstantOf(to),
+		By:   actorOf(ctx),
+		At:   b.schedule.now,
+	}
 	if dryRun {
 		return b.ticks, nil
 	}
 
 	d := i.begin(ctx, "backfill schedule", queue, []string{id})
-	d.action.Filter = auditText(fmt.Sprintf("schedule %s from %s to %s", name, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339)))
+	d.action.Filter = auditText(fmt.Sprintf("schedule %s from %s to %s",
+		name, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339)))
 	d.start(ctx)
+
 	pushed, err := b.push(ctx)
 	d.end(ctx, pushed, err)
+
 	if err != nil {
 		return b.ticks[:pushed], fmt.Errorf("backfill: %d of %d ticks are pushed: %w", pushed, len(b.ticks), err)
 	}
@@ -154,6 +184,7 @@ func (b *backfill) find(from, to time.Time) error {
 		return fmt.Errorf("%w: the range ends at %s, in the future; end it at %s or before",
 			ErrInvalidOptions, to.Format(time.RFC3339Nano), now.Format(time.RFC3339Nano))
 	}
+
 	spec, err := new(specs.Specs).Parse(b.schedule.Spec)
 	if err != nil {
 		return err
@@ -162,7 +193,8 @@ func (b *backfill) find(from, to time.Time) error {
 	end := core.InstantOf(to)
 	for tick, ok := spec.Next(core.InstantOf(from) - 1); ok && tick < end; tick, ok = spec.Next(tick) {
 		if len(b.entries) == MaxBackfill {
-			return fmt.Errorf("%w: the range has more than %d ticks; give a shorter one", ErrInvalidOptions, MaxBackfill)
+			return fmt.Errorf("%w: the range has more than %d ticks; give a shorter one",
+				ErrInvalidOptions, MaxBackfill)
 		}
 		e := b.schedule.Entry(0, tick)
 		e.When, e.Payload = core.When{}, b.queue.Merge.Stored(e.Payload)
@@ -213,7 +245,9 @@ func (b *backfill) reread(ctx context.Context) error {
 		return err
 	}
 	if !s.Recurrence.Equal(&b.schedule.Recurrence) {
-		return fmt.Errorf("%w: it pushes something else, or at other times; repeat the call for the other ticks if they are wanted", ErrScheduleChanged)
+		return fmt.Errorf(
+			"%w: it pushes something else, or at other times; repeat the call for the other ticks if they are wanted",
+			ErrScheduleChanged)
 	}
 	b.schedule = s
 	return nil
@@ -245,6 +279,7 @@ func (i *Inspector) onSchedules(
 	if sel == (ScheduleSelection{}) {
 		return 0, fmt.Errorf("%s: %w: no schedule is selected; give an id or a name", verb, ErrInvalidOptions)
 	}
+
 	var ids []string
 	if sel.ID != "" {
 		ids = []string{sel.ID}
@@ -252,10 +287,12 @@ func (i *Inspector) onSchedules(
 	d := i.begin(ctx, verb, queue, ids)
 	d.action.Filter = auditText(strings.TrimSuffix(sel.filter()+": "+what, ": "))
 	d.start(ctx)
+
 	w := scheduleWork{action: newAction(verb, nil), change: change}
 	w.inspector = i
 	err = w.run(ctx, queue, sel)
 	d.end(ctx, w.Handled, err)
+
 	switch {
 	case err != nil && w.Handled > 0:
 		return w.Handled, fmt.Errorf("%s: %d are changed: %w", verb, w.Handled, err)
@@ -297,7 +334,9 @@ func (w *scheduleWork) run(ctx context.Context, queue string, sel ScheduleSelect
 	}
 	for _, index := range shards {
 		r.Shards, r.After = []int{index}, core.ScheduleKey{}
-		if err := w.try(ctx, core.Shard{Queue: queue, Index: index}, func() error { return w.shard(ctx, r) }); err != nil {
+		if err := w.try(ctx, core.Shard{Queue: queue, Index: index}, func() error {
+			return w.shard(ctx, r)
+		}); err != nil {
 			return err
 		}
 	}
@@ -332,10 +371,12 @@ func (w *scheduleWork) shard(ctx context.Context, r ports.SchedulesRequest) erro
 			w.skipped = append(w.skipped, page.Unreached...)
 			return nil
 		}
+
 		w.Met += len(page.Schedules)
 		if err := w.changePage(ctx, r.Shards[0], page); err != nil {
 			return err
 		}
+
 		if r.After = page.Next; r.After == (core.ScheduleKey{}) {
 			return nil
 		}
@@ -387,7 +428,10 @@ func actorOf(ctx context.Context) string {
 }
 
 // changes returns the changes of the schedules of a page.
-func (w *scheduleWork) changes(ctx context.Context, page *ports.SchedulesPage) (changes []ports.ScheduleChange, err error) {
+func (w *scheduleWork) changes(
+	ctx context.Context,
+	page *ports.SchedulesPage,
+) (changes []ports.ScheduleChange, err error) {
 	by := actorOf(ctx)
 	for at := range page.Schedules {
 		s, was := page.Schedules[at], page.Schedules[at].Revision
@@ -437,9 +481,12 @@ func (i *Inspector) changeSchedules(
 	ctx context.Context, q *ports.Queue, shard int, changes []ports.ScheduleChange,
 ) (ports.ChangeSchedulesReply, error) {
 	r := ports.ChangeSchedulesRequest{
-		Shard: core.Shard{Queue: q.Name, Index: shard}, Shards: q.Shards, Generation: q.Generation,
-		Changes: changes[:min(len(changes), ports.MaxScheduleChanges)],
+		Shard:      core.Shard{Queue: q.Name, Index: shard},
+		Shards:     q.Shards,
+		Generation: q.Generation,
+		Changes:    changes[:min(len(changes), ports.MaxScheduleChanges)],
 	}
+
 	reply, err := ask(i, func(s Store) (ports.ChangeSchedulesReply, error) { return s.ChangeSchedules(ctx, r) })
 	if err == nil {
 		err = reply.Check(&r)

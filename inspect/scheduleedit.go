@@ -90,6 +90,7 @@ func (e *ScheduleEdit) apply(r *core.Recurrence) (err error) {
 	if r.Spec, err = e.spec(r.Spec); err != nil {
 		return err
 	}
+
 	if e.Payload != nil {
 		r.Data = *e.Payload
 	}
@@ -124,7 +125,8 @@ func (e *ScheduleEdit) spec(stored string) (string, error) {
 
 	cron, zone, ok := specs.Cron(stored)
 	if !ok && (e.Cron == nil || e.Zone == nil) {
-		return "", fmt.Errorf("%w: its spec %.40q has no cron expression and no zone to keep; give both", ErrInvalidSchedule, stored)
+		return "", fmt.Errorf("%w: its spec %.40q has no cron expression and no zone to keep; give both",
+			ErrInvalidSchedule, stored)
 	}
 	if e.Cron != nil {
 		cron = *e.Cron

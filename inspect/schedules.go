@@ -79,7 +79,8 @@ type ScheduleOptions struct {
 func (i *Inspector) Schedules(ctx context.Context, queue string, o ScheduleOptions) iter.Seq2[Schedule, error] {
 	return func(yield func(Schedule, error) bool) {
 		if o.Limit < 0 {
-			yield(Schedule{}, fmt.Errorf("%w: a limit of %d rows; give 0 or more, 0 means no limit", ErrInvalidOptions, o.Limit))
+			yield(Schedule{}, fmt.Errorf("%w: a limit of %d rows; give 0 or more, 0 means no limit",
+				ErrInvalidOptions, o.Limit))
 			return
 		}
 		shards, err := i.shards(ctx, queue)
@@ -98,6 +99,7 @@ func (i *Inspector) Schedules(ctx context.Context, queue string, o ScheduleOptio
 				yield(Schedule{}, err)
 				return
 			}
+
 			for at := range page.Schedules {
 				if o.Limit > 0 && listed == o.Limit {
 					break
@@ -106,12 +108,14 @@ func (i *Inspector) Schedules(ctx context.Context, queue string, o ScheduleOptio
 					return
 				}
 			}
+
 			unreached = mergeShards(unreached, page.Unreached)
 			r.After = page.Next
 			if r.After == (core.ScheduleKey{}) || o.Limit > 0 && listed >= o.Limit {
 				break
 			}
 		}
+
 		if err := partial(unreached); err != nil {
 			yield(Schedule{}, err)
 		}
@@ -142,6 +146,7 @@ func (i *Inspector) schedulesOf(ctx context.Context, shard core.Shard, id string
 	if err == nil {
 		err = partial(page.Unreached)
 	}
+
 	for at := range page.Schedules {
 		list = append(list, scheduleIn(&page.Schedules[at], shard, page.Now))
 	}
@@ -166,10 +171,13 @@ func (i *Inspector) Schedule(ctx context.Context, queue, id, name string) (Sched
 	if err := key.Validate(); err != nil {
 		return Schedule{}, err
 	}
-	for s, err := range i.Schedules(ctx, queue, ScheduleOptions{ScheduleSelection: ScheduleSelection{ID: id, Name: name}}) {
+	for s, err := range i.Schedules(ctx, queue, ScheduleOptions{
+		ScheduleSelection: ScheduleSelection{ID: id, Name: name},
+	}) {
 		return s, err
 	}
-	return Schedule{}, fmt.Errorf("%w: %s in queue %q", ErrUnknownSchedule, ScheduleSelection{ID: id, Name: name}.unknown(), queue)
+	return Schedule{}, fmt.Errorf("%w: %s in queue %q",
+		ErrUnknownSchedule, ScheduleSelection{ID: id, Name: name}.unknown(), queue)
 }
 
 // ScheduleName is the schedules of one name in a queue.
@@ -196,18 +204,22 @@ type ScheduleNames struct {
 // others and a *[PartialError].
 func (i *Inspector) ScheduleNames(ctx context.Context, queue, after string, limit int) (ScheduleNames, error) {
 	if limit < 0 {
-		return ScheduleNames{}, fmt.Errorf("%w: a limit of %d names; give 0 or more, 0 means 100", ErrInvalidOptions, limit)
+		return ScheduleNames{}, fmt.Errorf("%w: a limit of %d names; give 0 or more, 0 means 100",
+			ErrInvalidOptions, limit)
 	}
+
 	shards, err := i.shards(ctx, queue)
 	if err != nil {
 		return ScheduleNames{}, err
 	}
+
 	page, err := ask(i, func(s Store) (ports.ScheduleNamesPage, error) {
 		return s.ScheduleNames(ctx, ports.ScheduleNamesRequest{Queue: queue, After: after, Limit: limit})
 	})
 	if err != nil {
 		return ScheduleNames{}, invalidSelection(err)
 	}
+
 	view := func(n *ports.ScheduleName) ScheduleName {
 		return ScheduleName{Name: n.Name, Count: n.Count, First: scheduleOf(&n.First, queue, shards, page.Now)}
 	}

@@ -25,6 +25,7 @@ func (s *fixture) change(queue string, c ports.ScheduleChange) ports.ScheduleRes
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	at := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == queue })
 	reply, err := s.store.ChangeSchedules(s.t.Context(), ports.ChangeSchedulesRequest{
 		Shard:  core.Shard{Queue: queue, Index: core.ShardOf(c.ID, queues[at].Shards)},
@@ -45,16 +46,24 @@ func (s *fixture) hourly(id, name string, alter ...func(*core.Declaration)) core
 // schedule declares a schedule with the payload "p".
 func (s *fixture) schedule(queue, id, name, spec string, alter ...func(*core.Declaration)) core.Schedule {
 	s.t.Helper()
-	d := core.Declaration{ScheduleKey: core.ScheduleKey{ID: id, Name: name}, Recurrence: core.Recurrence{Spec: spec, Data: []byte("p")}}
+	d := core.Declaration{
+		ScheduleKey: core.ScheduleKey{ID: id, Name: name},
+		Recurrence:  core.Recurrence{Spec: spec, Data: []byte("p")},
+	}
 	for _, f := range alter {
 		f(&d)
 	}
+
 	parsed, err := new(specs.Specs).Parse(d.Spec)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	next, _ := d.Apply(core.Schedule{}, parsed, "code", core.InstantOf(s.clock.Now()))
-	if got := s.change(queue, ports.ScheduleChange{ScheduleKey: d.ScheduleKey, Schedule: &next}); got != ports.ScheduleChanged {
+	if got := s.change(queue, ports.ScheduleChange{
+		ScheduleKey: d.ScheduleKey,
+		Schedule:    &next,
+	}); got != ports.ScheduleChanged {
 		s.t.Fatalf("schedule %q of %q: %v", name, id, got)
 	}
 	return next
@@ -72,7 +81,12 @@ func (s *fixture) fire(id, name string) ports.ScheduleResult {
 	if !ok {
 		s.t.Fatalf("schedule %q of %q is not due", name, id)
 	}
-	return s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &f.After, Entries: f.Entries})
+	return s.change("orders", ports.ScheduleChange{
+		ScheduleKey: stored.ScheduleKey,
+		Revision:    stored.Revision,
+		Schedule:    &f.After,
+		Entries:     f.Entries,
+	})
 }
 
 // scheduled returns a stored schedule of the queue.
@@ -112,14 +126,23 @@ func TestSchedulesAreListedByNameAndID(t *testing.T) {
 		o    inspect.ScheduleOptions
 		want string
 	}{
-		"all":              {inspect.ScheduleOptions{}, "[bill b, nightly a, nightly b, nightly c]"},
-		"by id":            {inspect.ScheduleOptions{ScheduleSelection: ofID("b")}, "[bill b, nightly b]"},
-		"by name":          {inspect.ScheduleOptions{ScheduleSelection: ofName("nightly")}, "[nightly a, nightly b, nightly c]"},
-		"by both":          {inspect.ScheduleOptions{ScheduleSelection: ofKey("c", "nightly")}, "[nightly c]"},
-		"of none":          {inspect.ScheduleOptions{ScheduleSelection: ofKey("c", "bill")}, "[]"},
-		"two":              {inspect.ScheduleOptions{Limit: 2}, "[bill b, nightly a]"},
-		"behind one":       {inspect.ScheduleOptions{After: core.ScheduleKey{ID: "a", Name: "nightly"}}, "[nightly b, nightly c]"},
-		"two, behind one":  {inspect.ScheduleOptions{Limit: 2, After: core.ScheduleKey{ID: "b", Name: "bill"}}, "[nightly a, nightly b]"},
+		"all":   {inspect.ScheduleOptions{}, "[bill b, nightly a, nightly b, nightly c]"},
+		"by id": {inspect.ScheduleOptions{ScheduleSelection: ofID("b")}, "[bill b, nightly b]"},
+		"by name": {
+			inspect.ScheduleOptions{ScheduleSelection: ofName("nightly")},
+			"[nightly a, nightly b, nightly c]",
+		},
+		"by both": {inspect.ScheduleOptions{ScheduleSelection: ofKey("c", "nightly")}, "[nightly c]"},
+		"of none": {inspect.ScheduleOptions{ScheduleSelection: ofKey("c", "bill")}, "[]"},
+		"two":     {inspect.ScheduleOptions{Limit: 2}, "[bill b, nightly a]"},
+		"behind one": {
+			inspect.ScheduleOptions{After: core.ScheduleKey{ID: "a", Name: "nightly"}},
+			"[nightly b, nightly c]",
+		},
+		"two, behind one": {
+			inspect.ScheduleOptions{Limit: 2, After: core.ScheduleKey{ID: "b", Name: "bill"}},
+			"[nightly a, nightly b]",
+		},
 		"one, of one name": {inspect.ScheduleOptions{Limit: 1, ScheduleSelection: ofName("nightly")}, "[nightly a]"},
 	} {
 		got := []string{}
@@ -162,15 +185,18 @@ func TestListsOfSchedulesHaveManyPages(t *testing.T) {
 	for _, id := range want {
 		s.hourly(id, "nightly")
 	}
+
 	for _, limit := range []int{0, 150, ports.MaxSchedulesPage, 1000} {
 		var got []string
 		for one := range must(t, s.Schedules(t.Context(), "orders", inspect.ScheduleOptions{Limit: limit})) {
 			got = append(got, one.ID)
 		}
+
 		expect := want
 		if limit > 0 {
 			expect = want[:min(limit, len(want))]
 		}
+
 		if diff := cmp.Diff(expect, got); diff != "" {
 			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
 		}
@@ -184,6 +210,7 @@ func TestNamesOfSchedulesAreCounted(t *testing.T) {
 	}
 	s.hourly("z", "bill")
 	s.hourly("a", "tidy")
+
 	var got []string
 	for after, more := "", true; more; more = after != "" {
 		page, err := s.ScheduleNames(t.Context(), "orders", after, 2)
@@ -195,9 +222,15 @@ func TestNamesOfSchedulesAreCounted(t *testing.T) {
 		}
 		after = page.Next
 	}
-	if diff := cmp.Diff([]string{"bill 1 z orders", "nightly 7 order-00000 orders", "tidy 1 a orders"}, got); diff != "" {
+
+	if diff := cmp.Diff([]string{
+		"bill 1 z orders",
+		"nightly 7 order-00000 orders",
+		"tidy 1 a orders",
+	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+
 	if _, err := s.ScheduleNames(t.Context(), "orders", "", -1); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("a negative limit: %v", err)
 	}
@@ -269,7 +302,9 @@ func TestNextTicksOfASchedule(t *testing.T) {
 	s.advance(5 * time.Hour) // 08:36: that of 08:30 may be pending too
 	show("hourly", 4, "02 03:30 UTC", "02 08:30 UTC", "02 09:30 UTC", "02 10:30 UTC")
 
-	broken := inspect.Schedule{Schedule: core.Schedule{Recurrence: core.Recurrence{Spec: "cron 0 6 * * * Nowhere/Land"}}}
+	broken := inspect.Schedule{Schedule: core.Schedule{
+		Recurrence: core.Recurrence{Spec: "cron 0 6 * * * Nowhere/Land"},
+	}}
 	if _, err := broken.NextTicks(1); !errors.Is(err, inspect.ErrInvalidSchedule) {
 		t.Errorf("a zone that is not there: %v", err)
 	}
@@ -289,10 +324,12 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	}
 	n, err := s.PauseSchedules(ctx, "orders", ofName("nightly"), "the bank is closed")
 	did("pause", n, err, 2)
-	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly: note "the bank is closed", handled 2`; got != want {
+	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly: `+
+		`note "the bank is closed", handled 2`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
-	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" || one.PausedBy != "ann" || !one.PausedAt.Time().Equal(epoch) || !one.ChangedAt.Time().Equal(epoch) {
+	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" ||
+		one.PausedBy != "ann" || !one.PausedAt.Time().Equal(epoch) || !one.ChangedAt.Time().Equal(epoch) {
 		t.Errorf("paused: %+v", one)
 	}
 	if one := s.scheduled("a", "bill"); one.Paused {
@@ -305,18 +342,21 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	did("another note", n, err, 1)
 	n, err = s.ResumeSchedules(ctx, "orders", ofID("a"))
 	did("resume", n, err, 1)
-	if got, want := s.audited(), `resume schedule of orders by "ann": ["a"] 1, all schedules of the id, handled 1`; got != want {
+	if got, want := s.audited(), `resume schedule of orders by "ann": ["a"] 1, `+
+		`all schedules of the id, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 	if one := s.scheduled("a", "nightly"); one.Paused || one.Note != "" || one.PausedBy != "" || one.PausedAt != 0 {
 		t.Errorf("resumed: %+v", one)
 	}
 	s.advance(time.Minute)
-	n, err = s.PauseSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "bob"}), "orders", ofKey("b", "nightly"), "still")
+	n, err = s.PauseSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "bob"}), "orders",
+		ofKey("b", "nightly"), "still")
 	did("a later note", n, err, 1)
 	n, err = s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "eve"}), "orders", ofKey("b", "nightly"))
 	did("a run", n, err, 1)
-	if one := s.scheduled("b", "nightly"); one.Note != "still" || one.PausedBy != "bob" || !one.PausedAt.Time().Equal(epoch) || one.By != "eve" {
+	if one := s.scheduled("b", "nightly"); one.Note != "still" || one.PausedBy != "bob" ||
+		!one.PausedAt.Time().Equal(epoch) || one.By != "eve" {
 		t.Errorf("with a later note: %+v", one)
 	}
 	if one := s.scheduled("b", "nightly"); !one.Paused {
@@ -357,10 +397,13 @@ func TestARunByHandPushesAtOnce(t *testing.T) {
 	if err := s.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	s.advance(5 * time.Second)
-	if n, err := s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders", ofName("nightly")); n != 1 || err != nil {
+	if n, err := s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}),
+		"orders", ofName("nightly")); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
+
 	s.holds("queued a at 5s retries 0 [p]")
 	one := s.scheduled("a", "nightly")
 	now := core.InstantOf(s.clock.Now())
@@ -368,6 +411,7 @@ func TestARunByHandPushesAtOnce(t *testing.T) {
 		!slices.Equal(one.Recent, []core.Tick{{Due: now, Outcome: core.TickByHand}}) {
 		t.Errorf("after the run: %+v", one)
 	}
+
 	if got, want := s.audited(), `run schedule of orders by "ann": [] 0, schedule nightly, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
@@ -380,12 +424,21 @@ func TestSchedulesAreEdited(t *testing.T) {
 	due := s.scheduled("a", "nightly").Next
 	daily, zone, payload, jitter, skip := "0 23 * * *", "UTC", []byte("q"), time.Minute, true
 	catchup := core.Catchup{Most: 1, Within: time.Hour}
-	edit := inspect.ScheduleEdit{Cron: &daily, Zone: &zone, Payload: &payload, Jitter: &jitter, Skip: &skip, Catchup: &catchup}
-	n, err := s.EditSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders", ofName("nightly"), edit)
+	edit := inspect.ScheduleEdit{
+		Cron:    &daily,
+		Zone:    &zone,
+		Payload: &payload,
+		Jitter:  &jitter,
+		Skip:    &skip,
+		Catchup: &catchup,
+	}
+	n, err := s.EditSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders",
+		ofName("nightly"), edit)
 	if n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if got, want := s.audited(), `edit schedule of orders by "ann": [] 0, schedule nightly: cron 0 23 * * * in UTC, a payload of 1 bytes, jitter 1m0s, `+
+	if got, want := s.audited(), `edit schedule of orders by "ann": [] 0, schedule nightly: `+
+		`cron 0 23 * * * in UTC, a payload of 1 bytes, jitter 1m0s, `+
 		`catchup 1, within 1h0m0s, skip true, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
@@ -413,7 +466,8 @@ func TestSchedulesAreEdited(t *testing.T) {
 		"a jitter that is too long":  {Jitter: &long},
 		"a catch-up of equal pushes": {Catchup: &core.Catchup{Most: 2}},
 	} {
-		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), bad); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), bad); n != 0 ||
+			!errors.Is(err, inspect.ErrInvalidSchedule) {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
 	}
@@ -425,9 +479,14 @@ func TestAnEditNeedsNoZoneUnlessItSetsTheSpec(t *testing.T) {
 	stored := s.hourly("a", "nightly")
 	next := stored.Changed("code", core.InstantOf(s.clock.Now()))
 	next.Spec = "cron 0 6 * * * Nowhere/Land"
-	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+	s.change("orders", ports.ScheduleChange{
+		ScheduleKey: stored.ScheduleKey,
+		Revision:    stored.Revision,
+		Schedule:    &next,
+	})
 	jitter := time.Minute
-	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Jitter: &jitter}); n != 1 || err != nil {
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Jitter: &jitter}); n != 1 ||
+		err != nil {
 		t.Error(n, err)
 	}
 	if one := s.scheduled("a", "nightly"); one.Jitter != jitter || one.Next != stored.Next {
@@ -450,7 +509,8 @@ func TestAnActionThatAFiringOvertakesIsTriedAgain(t *testing.T) {
 		return nil
 	}
 	jitter := time.Second
-	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Jitter: &jitter}); n != 1 || err != nil {
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Jitter: &jitter}); n != 1 ||
+		err != nil {
 		t.Fatal(n, err)
 	}
 	one := s.scheduled("a", "nightly")
@@ -466,7 +526,8 @@ func TestAnActionThatAFiringOvertakesIsTriedAgain(t *testing.T) {
 		}
 		return nil
 	}
-	if n, err := s.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 || !errors.Is(err, inspect.ErrScheduleChanged) {
+	if n, err := s.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 ||
+		!errors.Is(err, inspect.ErrScheduleChanged) {
 		t.Errorf("overtaken each time: %d, %v", n, err)
 	}
 	// One whose schedule is removed meanwhile has nothing to do.
@@ -487,20 +548,29 @@ func (s *fixture) touch(id, name string) {
 	s.t.Helper()
 	stored := s.scheduled(id, name).Schedule
 	next := stored.Changed(stored.By, stored.ChangedAt)
-	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+	s.change("orders", ports.ScheduleChange{
+		ScheduleKey: stored.ScheduleKey,
+		Revision:    stored.Revision,
+		Schedule:    &next,
+	})
 }
 
 func TestActionsOnSchedulesNeedASelection(t *testing.T) {
 	s := newFixture(t)
 	s.hourly("a", "nightly")
 	jitter := time.Second
+
 	for name, act := range map[string]func(inspect.ScheduleSelection) (int, error){
 		"pause": func(sel inspect.ScheduleSelection) (int, error) {
 			return s.PauseSchedules(t.Context(), "orders", sel, "")
 		},
-		"resume": func(sel inspect.ScheduleSelection) (int, error) { return s.ResumeSchedules(t.Context(), "orders", sel) },
-		"remove": func(sel inspect.ScheduleSelection) (int, error) { return s.RemoveSchedules(t.Context(), "orders", sel) },
-		"run":    func(sel inspect.ScheduleSelection) (int, error) { return s.RunSchedules(t.Context(), "orders", sel) },
+		"resume": func(sel inspect.ScheduleSelection) (int, error) {
+			return s.ResumeSchedules(t.Context(), "orders", sel)
+		},
+		"remove": func(sel inspect.ScheduleSelection) (int, error) {
+			return s.RemoveSchedules(t.Context(), "orders", sel)
+		},
+		"run": func(sel inspect.ScheduleSelection) (int, error) { return s.RunSchedules(t.Context(), "orders", sel) },
 		"edit": func(sel inspect.ScheduleSelection) (int, error) {
 			return s.EditSchedules(t.Context(), "orders", sel, inspect.ScheduleEdit{Jitter: &jitter})
 		},
@@ -520,10 +590,14 @@ func TestActionsOnSchedulesNeedASelection(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.PauseSchedules(t.Context(), "nothing", ofName("nightly"), ""); !errors.Is(err, inspect.ErrUnknownQueue) {
+
+	if _, err := s.PauseSchedules(t.Context(),
+		"nothing", ofName("nightly"), ""); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("an unknown queue: %v", err)
 	}
-	if got := s.audited(); !strings.HasPrefix(got, "pause schedule of nothing by ") || !strings.Contains(got, "unknown queue") {
+
+	if got := s.audited(); !strings.HasPrefix(got, "pause schedule of nothing by ") ||
+		!strings.Contains(got, "unknown queue") {
 		t.Errorf("audited %s", got)
 	}
 	if one := s.scheduled("a", "nightly"); one.Paused || one.Fired > 0 {
@@ -536,6 +610,7 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 	for _, id := range numbered("customer", 1000) {
 		s.hourly(id, "invoice")
 	}
+
 	calls := 0
 	h := s.intercept()
 	h.before = func(method string) error {
@@ -544,18 +619,22 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 		}
 		return nil
 	}
+
 	if n, err := s.PauseSchedules(t.Context(), "orders", ofName("invoice"), "audit"); n != 1000 || err != nil {
 		t.Fatal(n, err)
 	}
 	if most := 1000/ports.MaxScheduleChanges + fixtureShards; calls > most {
 		t.Errorf("%d calls, want at most %d", calls, most)
 	}
+
 	for one := range must(t, s.Schedules(t.Context(), "orders", inspect.ScheduleOptions{})) {
 		if !one.Paused {
 			t.Fatalf("%s is not paused", one.ID)
 		}
 	}
-	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice: note "audit", handled 1000`; got != want {
+
+	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice: `+
+		`note "audit", handled 1000`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 }
@@ -565,9 +644,14 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 	s := newFixture(t)
 	every := core.MergeRule{Same: core.SamePush}
-	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "points", Shards: 2, Merge: every}); err != nil {
+	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{
+		Queue:  "points",
+		Shards: 2,
+		Merge:  every,
+	}); err != nil {
 		t.Fatal(err)
 	}
+
 	s.schedule("points", "a", "nightly", "cron 30 * * * * UTC")
 	for range 2 {
 		if n, err := s.RunSchedules(t.Context(), "points", ofName("nightly")); n != 1 || err != nil {
@@ -575,12 +659,14 @@ func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 		}
 		s.advance(time.Second)
 	}
+
 	for range 2 {
 		ticks, err := s.Backfill(t.Context(), "points", "a", "nightly", epoch.Add(-2*time.Hour), epoch, false)
 		if len(ticks) != 2 || err != nil {
 			t.Fatal(ticks, err)
 		}
 	}
+
 	found, err := s.Find(t.Context(), "points", "a")
 	if err != nil || found.Queued == nil || found.Queued.PayloadCount != 4 {
 		t.Errorf("%+v, %v; want 4 payloads", found.Queued, err)
@@ -590,7 +676,9 @@ func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 			t.Errorf("a payload is %q", p.Data)
 		}
 	}
-	if n, err := s.EditSchedules(t.Context(), "points", ofID("a"), inspect.ScheduleEdit{Catchup: &core.Catchup{Most: 2}}); n != 1 || err != nil {
+
+	if n, err := s.EditSchedules(t.Context(), "points", ofID("a"),
+		inspect.ScheduleEdit{Catchup: &core.Catchup{Most: 2}}); n != 1 || err != nil {
 		t.Errorf("a catch-up: %d, %v", n, err)
 	}
 }
@@ -626,11 +714,18 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 	if after.Next != before.Next || after.Fired != 0 || after.By != before.By || after.ChangedAt != before.ChangedAt {
 		t.Errorf("after the backfill: %+v", after)
 	}
-	record := core.Backfill{From: core.InstantOf(from), To: core.InstantOf(to), Ticks: 3, By: "ann", At: core.InstantOf(epoch)}
+	record := core.Backfill{
+		From:  core.InstantOf(from),
+		To:    core.InstantOf(to),
+		Ticks: 3,
+		By:    "ann",
+		At:    core.InstantOf(epoch),
+	}
 	if after.Backfill == nil || *after.Backfill != record || before.Backfill != nil {
 		t.Errorf("its record is %+v, want %+v", after.Backfill, record)
 	}
-	if got, want := s.audited(), `backfill schedule of orders by "ann": ["a"] 1, schedule nightly from 2030-01-02T00:04:00Z to 2030-01-02T03:04:00Z, handled 3`; got != want {
+	if got, want := s.audited(), `backfill schedule of orders by "ann": ["a"] 1, `+
+		`schedule nightly from 2030-01-02T00:04:00Z to 2030-01-02T03:04:00Z, handled 3`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 
@@ -646,12 +741,14 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 		"too many":            {"a", epoch.Add(-1001 * time.Hour), epoch, inspect.ErrInvalidOptions},
 		"an unknown schedule": {"b", from, to, inspect.ErrUnknownSchedule},
 	} {
-		if ticks, err := s.Backfill(t.Context(), "orders", tt.id, "nightly", tt.from, tt.to, false); ticks != nil || !errors.Is(err, tt.want) {
+		if ticks, err := s.Backfill(t.Context(), "orders", tt.id, "nightly", tt.from, tt.to, false); ticks != nil ||
+			!errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, %v", name, ticks, err)
 		}
 	}
 	begin := epoch.Add(-3 * time.Hour).Truncate(time.Hour).Add(30 * time.Minute)
-	if ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", begin, begin.Add(time.Microsecond), true); len(ticks) != 1 || err != nil {
+	if ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", begin,
+		begin.Add(time.Microsecond), true); len(ticks) != 1 || err != nil {
 		t.Errorf("a range that begins at its tick: %v, %v", ticks, err)
 	}
 }
@@ -660,7 +757,11 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 func TestABackfillContinuesAfterAFiring(t *testing.T) {
 	s := newFixture(t)
 	every := core.MergeRule{Same: core.SamePush}
-	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "points", Shards: 1, Merge: every}); err != nil {
+	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{
+		Queue:  "points",
+		Shards: 1,
+		Merge:  every,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s.hourly("a", "nightly")
@@ -694,7 +795,11 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 			stored := s.scheduled("a", "nightly").Schedule
 			next := stored.Changed("bob", core.InstantOf(s.clock.Now()))
 			next.Data = append(slices.Clone(next.Data), '!')
-			s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+			s.change("orders", ports.ScheduleChange{
+				ScheduleKey: stored.ScheduleKey,
+				Revision:    stored.Revision,
+				Schedule:    &next,
+			})
 		}, inspect.ErrScheduleChanged, true},
 	} {
 		changes = 0
@@ -707,7 +812,8 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 			return nil
 		}
 		ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-250*time.Hour), epoch, false)
-		if len(ticks) != 100 || !errors.Is(err, meanwhile.want) || !strings.Contains(err.Error(), "100 of 250 ticks are pushed") {
+		if len(ticks) != 100 || !errors.Is(err, meanwhile.want) ||
+			!strings.Contains(err.Error(), "100 of 250 ticks are pushed") {
 			t.Errorf("%s: %d ticks, %v", name, len(ticks), err)
 		}
 		if b := s.scheduled("a", "nightly").Backfill; b == nil || b.Ticks != 100 {
@@ -729,7 +835,10 @@ func (p *partialStore) Schedules(ctx context.Context, r ports.SchedulesRequest) 
 	return page, err
 }
 
-func (p *partialStore) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+func (p *partialStore) ScheduleNames(
+	ctx context.Context,
+	r ports.ScheduleNamesRequest,
+) (ports.ScheduleNamesPage, error) {
 	r.Shards = []int{0, 2}
 	page, err := p.Store.ScheduleNames(ctx, r)
 	page.Unreached = []core.Shard{unreachedShard}
@@ -796,12 +905,18 @@ func TestAShardThatIsLostDuringAnActionIsLeftOut(t *testing.T) {
 	for _, id := range ids {
 		s.hourly(id, "nightly")
 	}
-	lost := storekit.Intercept(&partialStats{s.store}, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+
+	lost := storekit.Intercept(&partialStats{s.store}, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if r, ok := call.Request.(*ports.ChangeSchedulesRequest); ok && r.Shard == unreachedShard {
 			return errors.New("connection refused")
 		}
 		return next(ctx)
 	})
+
 	n, err := inspect.New(lost, inspect.Options{}).PauseSchedules(t.Context(), "orders", ofName("nightly"), "")
 	isPartial(t, err)
 	if want := len(reachable(ids)); n != want {
@@ -822,22 +937,27 @@ func (p *partialStats) Stats(ctx context.Context, r ports.StatsRequest) ([]ports
 
 func TestLateTicksOfAQueue(t *testing.T) {
 	s := newFixture(t)
+
 	late := func(want inspect.LateTick) {
 		t.Helper()
 		if got, err := s.LateTicks(t.Context(), "orders"); err != nil || got["orders"] != want {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	}
+
 	late(inspect.LateTick{})
 	s.hourly("a", "nightly")
 	late(inspect.LateTick{Scheduled: true})
+
 	s.advance(time.Hour)
 	s.hourly("b", "nightly")
 	late(inspect.LateTick{Late: 34 * time.Minute, Scheduled: true})
+
 	if err := s.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
 	late(inspect.LateTick{})
+
 	if _, err := s.LateTicks(t.Context(), "nothing"); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("an unknown queue: %v", err)
 	}
@@ -846,6 +966,7 @@ func TestLateTicksOfAQueue(t *testing.T) {
 // Each call of an action on schedules may fail, and none is taken for an answer.
 func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 	fails := errors.New("connection refused")
+
 	for name, act := range map[string]func(s *fixture) error{
 		"run": func(s *fixture) error {
 			_, err := s.RunSchedules(t.Context(), "orders", ofKey("a", "nightly"))
@@ -876,6 +997,7 @@ func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 				}
 				return nil
 			}
+
 			err := act(s)
 			if failed == "" {
 				break
@@ -891,6 +1013,7 @@ func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 func TestTheErrorOfEachCallIsThatOfAnActionOnSchedules(t *testing.T) {
 	fails := fmt.Errorf("the store refuses it: %w", ports.ErrUnknownQueue) // such an error is not repeated
 	jitter := time.Second
+
 	for name, act := range map[string]func(s *fixture) error{
 		"edit": func(s *fixture) error {
 			_, err := s.EditSchedules(t.Context(), "orders", ofName("nightly"), inspect.ScheduleEdit{Jitter: &jitter})
@@ -920,6 +1043,7 @@ func TestTheErrorOfEachCallIsThatOfAnActionOnSchedules(t *testing.T) {
 					}
 					return nil
 				}
+
 				err := act(s)
 				if !failed {
 					break
@@ -938,9 +1062,15 @@ func TestAnUnreadableSpecIsAnError(t *testing.T) {
 	stored := s.hourly("a", "nightly")
 	next := stored.Changed("code", core.InstantOf(s.clock.Now()))
 	next.Spec = "cron 30 * * * * Nowhere/Land"
-	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+	s.change("orders", ports.ScheduleChange{
+		ScheduleKey: stored.ScheduleKey,
+		Revision:    stored.Revision,
+		Schedule:    &next,
+	})
+
 	daily := "0 6 * * *"
-	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Cron: &daily}); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Cron: &daily}); n != 0 ||
+		!errors.Is(err, inspect.ErrInvalidSchedule) {
 		t.Errorf("an edit: %d, %v", n, err)
 	}
 	for _, dry := range []bool{true, false} {
@@ -949,6 +1079,7 @@ func TestAnUnreadableSpecIsAnError(t *testing.T) {
 			t.Errorf("a backfill: %v, %v", ticks, err)
 		}
 	}
+
 	if one := s.scheduled("a", "nightly"); one.Revision != next.Revision {
 		t.Errorf("it is changed: %+v", one)
 	}
@@ -961,6 +1092,7 @@ func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
 	for _, id := range ids {
 		s.hourly(id, "nightly")
 	}
+
 	h, changes := s.intercept(), 0
 	h.before = func(method string) error {
 		if method == "ChangeSchedules" {
@@ -970,10 +1102,13 @@ func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
 		}
 		return nil
 	}
+
 	n, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), "")
-	if want := fmt.Sprintf("pause schedule: %d are changed: ", n); n == 0 || !errors.Is(err, ports.ErrFull) || !strings.HasPrefix(err.Error(), want) {
+	if want := fmt.Sprintf("pause schedule: %d are changed: ", n); n == 0 || !errors.Is(err, ports.ErrFull) ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%d, %v; want %q", n, err, want)
 	}
+
 	paused := 0
 	for one := range must(t, s.Schedules(t.Context(), "orders", inspect.ScheduleOptions{})) {
 		if one.Paused {
@@ -983,6 +1118,7 @@ func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
 	if paused != n {
 		t.Errorf("%d are paused, and the action has returned %d", paused, n)
 	}
+
 	if again, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), ""); again != len(ids)-n || err != nil {
 		t.Errorf("a repeat: %d, %v; want the other %d", again, err, len(ids)-n)
 	}
@@ -994,7 +1130,8 @@ func TestAReplyWithoutTheResultsOfItsChangesEndsAnAction(t *testing.T) {
 		s := newFixture(t)
 		s.hourly("a", "nightly")
 		i := inspect.New(s.answering(make([]ports.ScheduleResult, results)), inspect.Options{})
-		if n, err := i.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 || err == nil || !strings.Contains(err.Error(), want) {
+		if n, err := i.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 || err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("run: %d, %v; want an error with %q", n, err, want)
 		}
 		ticks, err := i.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-3*time.Hour), epoch, false)
@@ -1006,7 +1143,11 @@ func TestAReplyWithoutTheResultsOfItsChangesEndsAnAction(t *testing.T) {
 
 // answering returns the fixture's store with these results in place of any change of schedules.
 func (s *fixture) answering(results []ports.ScheduleResult) ports.ShardStore {
-	return storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	return storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		if reply, ok := call.Reply.(*ports.ChangeSchedulesReply); ok {
 			*reply = ports.ChangeSchedulesReply{Results: results}
 			return nil
@@ -1024,11 +1165,13 @@ func TestAnUnknownScheduleIsNamed(t *testing.T) {
 		ofID("b"):            `id "b" has no schedule in queue "orders"`,
 		ofKey("a", "weekly"): `id "a" has no schedule "weekly" in queue "orders"`,
 	} {
-		if _, err := s.ResumeSchedules(t.Context(), "orders", sel); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := s.ResumeSchedules(t.Context(), "orders", sel); err == nil ||
+			!strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "are changed") {
 			t.Errorf("%v, want one with %q", err, want)
 		}
 	}
+
 	long := strings.Repeat("x", core.MaxScheduleNoteBytes)
 	if n, err := s.PauseSchedules(t.Context(), "orders", ofID("a"), long); n != 1 || err != nil {
 		t.Errorf("with the longest note: %d, %v", n, err)

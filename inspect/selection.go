@@ -136,6 +136,7 @@ func (v verbs) of(by selector, which whichJobs, accepted string) (verb string, e
 	case by == byMatch:
 		verb = v.all
 	}
+
 	if verb == "" {
 		return v.ids, fmt.Errorf("%w: the action does not act on this selection; use %s", ErrInvalidOptions, accepted)
 	}

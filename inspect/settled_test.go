@@ -84,7 +84,11 @@ func TestSettledAfterARevive(t *testing.T) {
 func TestSettledOfADamagedRecord(t *testing.T) {
 	s := newFixture(t)
 	s.push("a", 0, "p")
-	damaged := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	damaged := storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		err := next(ctx)
 		if found, ok := call.Reply.(*ports.Found); ok {
 			*found = ports.Found{Shard: found.Shard, Damaged: []ports.Place{ports.PlaceQueued}}

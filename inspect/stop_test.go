@@ -16,9 +16,11 @@ func TestStopEndsAnActionBetweenItsStepsAndItGoesOn(t *testing.T) {
 			const letters = 1000
 			s.dead(numbered("d", letters)...)
 			s.advance(time.Second)
+
 			var o inspect.BulkOptions
 			var asked []int
 			o.Stop = func(done int) bool { asked = append(asked, done); return true }
+
 			calls := 0
 			for more := true; more; calls++ {
 				asked = nil
@@ -27,12 +29,14 @@ func TestStopEndsAnActionBetweenItsStepsAndItGoesOn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				if len(asked) > 1 || len(asked) == 1 && (asked[0] <= 0 || asked[0] > 250) {
 					t.Errorf("call %d asked Stop of %v", calls, asked)
 				}
 				if result.Handled != result.Done || result.Total != letters {
 					t.Errorf("call %d: %+v", calls, result)
 				}
+
 				o.Continue = result.Checkpoint
 				more = o.Continue != ""
 				if more && o.Continue == before {
@@ -42,6 +46,7 @@ func TestStopEndsAnActionBetweenItsStepsAndItGoesOn(t *testing.T) {
 					t.Errorf("handled %d of %d", result.Handled, letters)
 				}
 			}
+
 			if calls < 4 {
 				t.Errorf("done in %d calls", calls)
 			}
@@ -58,7 +63,8 @@ func TestStopEndsADryRun(t *testing.T) {
 	s.advance(time.Second)
 	match := func(inspect.QueuedJob) bool { return true }
 	stop := func(done int) bool { return done >= 200 }
-	result, err := s.Bury(t.Context(), "orders", inspect.FailedJobs(match, inspect.BulkOptions{DryRun: true, Stop: stop}))
+	result, err := s.Bury(t.Context(), "orders",
+		inspect.FailedJobs(match, inspect.BulkOptions{DryRun: true, Stop: stop}))
 	if err != nil || result.Done < 200 || result.Done >= 600 || result.Total != 600 || result.Checkpoint != "" {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -17,14 +17,18 @@ func TestACheckpointBeforeAShardThatIsAwayStays(t *testing.T) {
 	for _, name := range []string{"filter", "all"} {
 		s := newFixture(t)
 		s.dead(numbered("d", 30)...)
+
 		away := inspect.New(&partialStore{Store: s.store}, inspect.Options{})
 		result, err := reviving(away)[name](t.Context(), inspect.BulkOptions{Limit: 1})
 		if err != nil || result.Handled != 1 || result.Checkpoint == "" {
 			t.Fatalf("%s: %+v, %v", name, result, err)
 		}
-		if _, err := reviving(s.Inspector)[name](t.Context(), inspect.BulkOptions{Continue: result.Checkpoint}); err != nil {
+
+		if _, err := reviving(s.Inspector)[name](t.Context(),
+			inspect.BulkOptions{Continue: result.Checkpoint}); err != nil {
 			t.Error(err)
 		}
+
 		if c := s.counts(); c.Dead != 0 || c.Fresh != 30 {
 			t.Errorf("%s: %+v; want all revived", name, c)
 		}
@@ -60,14 +64,17 @@ func TestACheckpointOfOtherShardsIsRefused(t *testing.T) {
 		if err != nil || first.Checkpoint == "" {
 			t.Fatalf("%+v, %v", first, err)
 		}
+
 		if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{})); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Forget(t.Context(), "orders"); err != nil {
 			t.Fatal(err)
 		}
+
 		s.declare("orders", 5)
 		s.imported(numbered("d", 30), 1)
+
 		r, err := purging(s.Inspector)[name](t.Context(), inspect.BulkOptions{Continue: first.Checkpoint})
 		if !errors.Is(err, inspect.ErrInvalidCheckpoint) || s.counts().Dead != 30 {
 			t.Errorf("%s: %+v, %v; %d are left of 30", name, r, err, s.counts().Dead)
@@ -95,6 +102,7 @@ func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 	for n := range many {
 		many[n] = fmt.Sprint("p", n)
 	}
+
 	anyJob := func(inspect.QueuedJob) bool { return true }
 	for name, act := range map[string]func(context.Context, *inspect.Inspector) error{
 		"revive": func(ctx context.Context, i *inspect.Inspector) error {
@@ -123,6 +131,7 @@ func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 			s.push("f", 0, many...)
 			s.fail("boom")
 			s.imported([]string{"d"}, 20)
+
 			plain := s.Inspector
 			h := s.intercept()
 			h.before = func(method string) error {
@@ -136,6 +145,7 @@ func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 				_, queued := plain.Delete(t.Context(), "orders", inspect.JobIDs("f"))
 				return errors.Join(dead, queued)
 			}
+
 			if err := act(t.Context(), s.Inspector); gone != (err == nil) {
 				t.Errorf("%s, gone %v: %v", name, gone, err)
 			}
@@ -153,11 +163,17 @@ func TestADryRunCountsWhatTheActionTakes(t *testing.T) {
 	s.advance(time.Minute)
 	before := epoch.Add(time.Minute)
 	s.dead("b3")
+
 	failed, err := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{DryRun: true}))
 	if err != nil || failed.Handled != 2 || failed.Total != 2 || len(failed.Jobs) != 2 {
 		t.Errorf("%+v, %v; want 2 of 2", failed, err)
 	}
-	old, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{DryRun: true, Prefix: "b", Before: before}))
+
+	old, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{
+		DryRun: true,
+		Prefix: "b",
+		Before: before,
+	}))
 	if err != nil || old.Handled != 2 || len(old.Samples) != 2 {
 		t.Errorf("%+v, %v; want 2", old, err)
 	}

@@ -26,6 +26,7 @@ func TestTagsAreShownAndMatched(t *testing.T) {
 	s.pushTagged("a", "vip", "import-7")
 	s.pushTagged("b", "import-7")
 	s.push("c", 0, "p")
+
 	tagsOf := func() map[string][]string {
 		all := map[string][]string{}
 		for j := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{})) {
@@ -39,19 +40,23 @@ func TestTagsAreShownAndMatched(t *testing.T) {
 		}
 		return all
 	}
+
 	want := map[string][]string{"queued a": {"import-7", "vip"}, "queued b": {"import-7"}, "queued c": nil}
 	if diff := cmp.Diff(want, tagsOf()); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
+
 	imported := func(j inspect.QueuedJob) bool { return slices.Contains(j.Tags, "import-7") }
 	r, err := s.Bury(t.Context(), "orders", inspect.FreshJobs(imported, inspect.BulkOptions{Payloads: -1}))
 	if err != nil || r.Handled != 2 {
 		t.Errorf("buried by a tag: %+v, %v; want 2", r, err)
 	}
 	vip := func(d inspect.DeadLetter) bool { return slices.Contains(d.Tags, "vip") }
-	if r, err := s.Revive(t.Context(), "orders", inspect.AllDead(vip, inspect.BulkOptions{Payloads: -1})); err != nil || r.Handled != 1 {
+	if r, err := s.Revive(t.Context(), "orders", inspect.AllDead(vip, inspect.BulkOptions{Payloads: -1})); err != nil ||
+		r.Handled != 1 {
 		t.Errorf("revived by a tag: %+v, %v; want 1", r, err)
 	}
+
 	s.claim()
 	want = map[string][]string{"claimed a": {"import-7", "vip"}, "dead b": {"import-7"}, "claimed c": nil}
 	if diff := cmp.Diff(want, tagsOf()); diff != "" {

@@ -49,6 +49,7 @@ func (i *Inspector) Tracked(ctx context.Context, queue string) ([]TrackedID, err
 	if err != nil {
 		return nil, fmt.Errorf("tracked ids of %s: %w", queue, err)
 	}
+
 	all := make([]TrackedID, len(stored))
 	for n, t := range stored {
 		all[n] = TrackedID{ID: t.ID, Since: t.Since.Time()}

@@ -14,6 +14,7 @@ import (
 func TestTrackedIDs(t *testing.T) {
 	s := newFixture(t)
 	s.push("a", 0, "p")
+
 	change := func(what string, want bool, call func() (bool, error)) {
 		t.Helper()
 		if changed, err := call(); err != nil || changed != want {
@@ -26,6 +27,7 @@ func TestTrackedIDs(t *testing.T) {
 	untrack := func(id string) func() (bool, error) {
 		return func() (bool, error) { return s.Untrack(t.Context(), "orders", id) }
 	}
+
 	since := epoch
 	change("the first Track", true, track("b"))
 	change("Track of an id with a job", true, track("a"))
@@ -33,10 +35,12 @@ func TestTrackedIDs(t *testing.T) {
 	change("a second Track", false, track("a"))
 	change("Untrack", true, untrack("b"))
 	change("a second Untrack", false, untrack("b"))
+
 	got, err := s.Tracked(t.Context(), "orders")
 	if diff := cmp.Diff([]inspect.TrackedID{{ID: "a", Since: since}}, got); err != nil || diff != "" {
 		t.Errorf("Tracked: %v (-want +got):\n%s", err, diff)
 	}
+
 	for n := range inspect.MaxTracked - 1 {
 		change("Track", true, track(fmt.Sprint(n)))
 	}

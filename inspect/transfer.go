@@ -21,6 +21,7 @@ func (i *Inspector) Export(ctx context.Context, queue string, o ListOptions) ite
 	if o.SortBy == ByTime && o.Group == "" && o.FromTime.IsZero() && o.After == (Cursor{}) {
 		o.SortBy = ByID
 	}
+
 	o.Payloads, o.ErrorBytes = pagePayloads, 0
 	err := o.check("the morgue", morgueOrders...)
 	list := pages(o, err, func(r ports.PageRequest) (listPage[ports.DeadLetterView], error) {
@@ -30,6 +31,7 @@ func (i *Inspector) Export(ctx context.Context, queue string, o ListOptions) ite
 		})
 		return listPage[ports.DeadLetterView]{page.DeadLetters, page.Next, page.Unreached}, err
 	})
+
 	return func(yield func(core.DeadLetter, error) bool) {
 		for v, err := range list {
 			there := true
@@ -78,13 +80,20 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 //
 // progress is called after each step, from the caller's goroutine; its Total is the number of dead
 // letters read so far. nil means no call.
-func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[core.DeadLetter, error], progress func(Progress)) (r Result, err error) {
+func (i *Inspector) Import(
+	ctx context.Context,
+	queue string,
+	letters iter.Seq2[core.DeadLetter, error],
+	progress func(Progress),
+) (r Result, err error) {
 	a := newAction("import", progress)
 	defer a.log(ctx, i, queue, nil)(&err)
+
 	record, err := i.record(ctx, queue)
 	if err != nil {
 		return a.end(err)
 	}
+
 	b := importBatch{action: a, record: record}
 	for d, err := range letters {
 		if err == nil {
@@ -120,24 +129,29 @@ func (b *importBatch) end(ctx context.Context) error {
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
 	d.Error, d.Group = core.ErrorText(d.Error), core.GroupName(d.Group)
+
 	for rest := b.record.Merge.Imported(d.Payloads); ; {
 		var bound core.Bound
 		part := d
 		part.Payloads = rest[:bound.Take(rest)]
 		rest = rest[len(part.Payloads):]
+
 		if err := b.check(&part); err != nil {
 			return fmt.Errorf("dead letter %d: %w", b.read, err)
 		}
+
 		b.letters = append(b.letters, part)
 		b.payloads += len(part.Payloads)
 		for k := range part.Payloads {
 			b.bytes += len(part.Payloads[k].Data) + len(part.Payloads[k].Meta)
 		}
+
 		if b.payloads >= core.MaxTurnPayloads || b.bytes >= core.MaxStepBytes {
 			if err := b.flush(ctx); err != nil {
 				return err
 			}
 		}
+
 		if len(rest) == 0 {
 			return nil
 		}
@@ -159,7 +173,12 @@ func (b *importBatch) check(d *core.DeadLetter) error {
 }
 
 func (b *importBatch) request(shard core.Shard, letters []core.DeadLetter) ports.ImportRequest {
-	return ports.ImportRequest{Shard: shard, Shards: b.record.Shards, Generation: b.record.Generation, DeadLetters: letters}
+	return ports.ImportRequest{
+		Shard:       shard,
+		Shards:      b.record.Shards,
+		Generation:  b.record.Generation,
+		DeadLetters: letters,
+	}
 }
 
 // flush sends the batch.
@@ -169,6 +188,7 @@ func (b *importBatch) flush(ctx context.Context) error {
 	if len(letters) == 0 {
 		return nil
 	}
+
 	b.action.Total += len(letters)
 	return onReached(ctx, b.action, letters, letterCargo.id, letterCargo.steps,
 		func(s Store, shard core.Shard, some []core.DeadLetter) (ports.StepReply, error) {

@@ -25,19 +25,38 @@ func oddLetters() []core.DeadLetter {
 	for n := range 2*core.MaxTurnPayloads + 500 {
 		many.Payloads = append(many.Payloads, core.Payload{Data: fmt.Appendf(nil, "p%05d", n), Score: float64(n)})
 	}
+
 	letters := []core.DeadLetter{
 		many,
 		{ID: "large", ChangedAt: 8, Group: core.OtherGroup, Payloads: []core.Payload{
-			{Data: bytes.Repeat([]byte("l"), 6<<20), Score: 1}, {Data: bytes.Repeat([]byte("m"), 6<<20), Score: 2, Meta: []byte("last")},
+			{Data: bytes.Repeat([]byte("l"), 6<<20), Score: 1},
+			{Data: bytes.Repeat([]byte("m"), 6<<20), Score: 2, Meta: []byte("last")},
 		}},
-		{ID: "odd", ChangedAt: core.MaxInstant, Error: "é\n\"<\u2028", Group: "g<é>", Tags: "<a>\x1fB\x1fé", Payloads: []core.Payload{
-			{Data: []byte{}, Score: -math.MaxFloat64}, {Data: []byte("\x00\xff"), Score: math.SmallestNonzeroFloat64, Meta: []byte("\xfe")},
-			{Data: []byte("<script>\n"), Score: 0.1, Meta: []byte("a=b")}, {Data: []byte("é"), Score: 1.7e9 + 1e-6},
-		}},
+		{
+			ID:        "odd",
+			ChangedAt: core.MaxInstant,
+			Error:     "é\n\"<\u2028",
+			Group:     "g<é>",
+			Tags:      "<a>\x1fB\x1fé",
+			Payloads: []core.Payload{
+				{Data: []byte{}, Score: -math.MaxFloat64},
+				{Data: []byte("\x00\xff"), Score: math.SmallestNonzeroFloat64, Meta: []byte("\xfe")},
+				{Data: []byte("<script>\n"), Score: 0.1, Meta: []byte("a=b")},
+				{Data: []byte("é"), Score: 1.7e9 + 1e-6},
+			},
+		},
 	}
+
 	for n, id := range []string{".", "..", "/", "a/b", "%", "{}", strings.Repeat("é", core.MaxIDBytes/2)} {
-		letters = append(letters, core.DeadLetter{ID: id, ChangedAt: core.Instant(n), Error: "e", Group: "ids", Payloads: []core.Payload{{Data: []byte("p"), Score: 1}}})
+		letters = append(letters, core.DeadLetter{
+			ID:        id,
+			ChangedAt: core.Instant(n),
+			Error:     "e",
+			Group:     "ids",
+			Payloads:  []core.Payload{{Data: []byte("p"), Score: 1}},
+		})
 	}
+
 	slices.SortFunc(letters, func(a, b core.DeadLetter) int { return strings.Compare(a.ID, b.ID) })
 	return letters
 }
@@ -91,20 +110,25 @@ func TestAMorgueMovesByAFile(t *testing.T) {
 	if parts := len(letters) + 3; err != nil || r.Handled != parts || r.Done != parts || r.Total != parts {
 		t.Fatalf("Import: %+v, %v; want that %d letters and parts are handled", r, err, parts)
 	}
+
 	var file bytes.Buffer
-	if n, err := inspect.WriteDeadLetters(&file, from.Export(t.Context(), "orders", inspect.ListOptions{})); n != len(letters) || err != nil {
+	if n, err := inspect.WriteDeadLetters(&file,
+		from.Export(t.Context(), "orders", inspect.ListOptions{})); n != len(letters) || err != nil {
 		t.Fatalf("%d dead letters were written, %v; want %d", n, err, len(letters))
 	}
 	if lines := bytes.Count(file.Bytes(), []byte("\n")); lines != len(letters) {
 		t.Errorf("the file has %d lines, want one for each of %d", lines, len(letters))
 	}
+
 	if r, err = to.Import(t.Context(), "moved", inspect.ReadDeadLetters(&file), nil); err != nil {
 		t.Fatalf("Import: %+v, %v", r, err)
 	}
+
 	got := gather(t, to.Export(t.Context(), "moved", inspect.ListOptions{}))
 	if diff := cmp.Diff(shortened(letters), shortened(got), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("what has moved (-want +got):\n%.2000s", diff)
 	}
+
 	again, err := to.Import(t.Context(), "moved", sequence(letters, nil), nil)
 	if err != nil || again.Handled != 0 {
 		t.Errorf("a repeated Import: %+v, %v; want that nothing changes", again, err)
@@ -118,22 +142,37 @@ func TestAMorgueMovesByAFile(t *testing.T) {
 // repeated from the beginning.
 func TestAnImportEndsAtABadLetter(t *testing.T) {
 	good := func(id string) core.DeadLetter {
-		return core.DeadLetter{ID: id, ChangedAt: 5, Group: "g", Payloads: []core.Payload{{Data: []byte("p"), Score: 1}}}
+		return core.DeadLetter{
+			ID:        id,
+			ChangedAt: 5,
+			Group:     "g",
+			Payloads:  []core.Payload{{Data: []byte("p"), Score: 1}},
+		}
 	}
 	broken := errors.New("the file ends here")
 	with := func(change func(*core.DeadLetter)) core.DeadLetter { d := good("bad"); change(&d); return d }
+
 	cases := map[string]struct {
 		bad  core.DeadLetter
 		end  error
 		want error
 	}{
-		"no id":              {with(func(d *core.DeadLetter) { d.ID = "" }), nil, inspect.ErrInvalidID},
-		"no payload":         {with(func(d *core.DeadLetter) { d.Payloads = nil }), nil, inspect.ErrInvalidOptions},
-		"no score":           {with(func(d *core.DeadLetter) { d.Payloads[0].Score = math.NaN() }), nil, core.ErrInvalidScore},
-		"no time":            {with(func(d *core.DeadLetter) { d.ChangedAt = -1 }), nil, core.ErrInvalidTime},
-		"too large":          {with(func(d *core.DeadLetter) { d.Payloads[0].Meta = make([]byte, core.MaxMetaBytes+1) }), nil, core.ErrInvalidPayload},
+		"no id":      {with(func(d *core.DeadLetter) { d.ID = "" }), nil, inspect.ErrInvalidID},
+		"no payload": {with(func(d *core.DeadLetter) { d.Payloads = nil }), nil, inspect.ErrInvalidOptions},
+		"no score": {
+			with(func(d *core.DeadLetter) { d.Payloads[0].Score = math.NaN() }),
+			nil,
+			core.ErrInvalidScore,
+		},
+		"no time": {with(func(d *core.DeadLetter) { d.ChangedAt = -1 }), nil, core.ErrInvalidTime},
+		"too large": {
+			with(func(d *core.DeadLetter) { d.Payloads[0].Meta = make([]byte, core.MaxMetaBytes+1) }),
+			nil,
+			core.ErrInvalidPayload,
+		},
 		"an error of theirs": {good("c"), broken, broken},
 	}
+
 	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
@@ -142,6 +181,7 @@ func TestAnImportEndsAtABadLetter(t *testing.T) {
 			if !errors.Is(err, tt.want) || r.Handled < 2 {
 				t.Errorf("Import: %+v, %v; want %v after two are handled", r, err, tt.want)
 			}
+
 			if tt.end == nil && !strings.Contains(err.Error(), "dead letter 3") {
 				t.Errorf("%q does not say which dead letter", err)
 			}
@@ -157,19 +197,29 @@ func TestAnImportUnitesAndCuts(t *testing.T) {
 	payload := func(data string, score float64) []core.Payload {
 		return []core.Payload{{Data: []byte(data), Score: score}}
 	}
+
 	letters := []core.DeadLetter{
 		{ID: "a", ChangedAt: 1, Error: "first", Group: "g", Payloads: payload("p", 2)},
-		{ID: "a", ChangedAt: 3, Error: long, Group: long, Payloads: slices.Concat(payload("q", 5), payload("p", 1), payload("q", 4))},
+		{
+			ID:        "a",
+			ChangedAt: 3,
+			Error:     long,
+			Group:     long,
+			Payloads:  slices.Concat(payload("q", 5), payload("p", 1), payload("q", 4)),
+		},
 		{ID: "a", ChangedAt: 2, Error: "late", Group: "h", Payloads: payload("r", 3)},
 	}
+
 	if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil || r.Handled != 3 {
 		t.Fatalf("Import: %+v, %v", r, err)
 	}
+
 	want := []core.DeadLetter{{
 		ID: "a", ChangedAt: 3, Error: core.ErrorText(long), Group: core.GroupName(long),
 		Payloads: slices.Concat(payload("p", 1), payload("r", 3), payload("q", 4)),
 	}}
-	if diff := cmp.Diff(want, gather(t, s.Export(t.Context(), "orders", inspect.ListOptions{})), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want,
+		gather(t, s.Export(t.Context(), "orders", inspect.ListOptions{})), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the morgue (-want +got):\n%.2000s", diff)
 	}
 }
@@ -192,11 +242,17 @@ func TestExportTakesTheOptionsOfAList(t *testing.T) {
 	s := newFixture(t)
 	var letters []core.DeadLetter
 	for n, id := range []string{"a-1", "a-2", "b-1"} {
-		letters = append(letters, core.DeadLetter{ID: id, ChangedAt: core.Instant(n), Group: id[:1], Payloads: []core.Payload{{Data: []byte("p"), Score: 1}}})
+		letters = append(letters, core.DeadLetter{
+			ID:        id,
+			ChangedAt: core.Instant(n),
+			Group:     id[:1],
+			Payloads:  []core.Payload{{Data: []byte("p"), Score: 1}},
+		})
 	}
 	if _, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, tt := range map[string]struct {
 		o    inspect.ListOptions
 		want []core.DeadLetter
@@ -206,7 +262,8 @@ func TestExportTakesTheOptionsOfAList(t *testing.T) {
 		"a group":  {inspect.ListOptions{Group: "b"}, letters[2:]},
 		"a limit":  {inspect.ListOptions{Limit: 1}, letters[:1]},
 	} {
-		if diff := cmp.Diff(tt.want, gather(t, s.Export(t.Context(), "orders", tt.o)), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(tt.want,
+			gather(t, s.Export(t.Context(), "orders", tt.o)), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -234,6 +291,7 @@ func TestLinesThatAreNoDeadLetter(t *testing.T) {
 			t.Errorf("%s: %d were read, the last with %v; want that line 3 is invalid", name, read, last)
 		}
 	}
+
 	if got := gather(t, inspect.ReadDeadLetters(strings.NewReader(good))); len(got) != 1 {
 		t.Errorf("%d were read of a file that does not end its line, want one", len(got))
 	}
@@ -241,7 +299,11 @@ func TestLinesThatAreNoDeadLetter(t *testing.T) {
 
 // Dead letters that are read are written as they are read again.
 func FuzzReadDeadLetters(f *testing.F) {
-	f.Add([]byte(`{"id":"a","changed_at_us":1,"error":"e","group":"g","payloads":[{"score":1.5,"data":"p","meta":"m"},{"score":2,"data_base64":"/w=="}]}`))
+	f.Add(
+		[]byte(
+			`{"id":"a","changed_at_us":1,"error":"e","group":"g","payloads":[{"score":1.5,"data":"p","meta":"m"},{"score":2,"data_base64":"/w=="}]}`,
+		),
+	)
 	f.Add([]byte("{}\n{\"id\":\"\\u0000\"}\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		var letters []core.DeadLetter
@@ -254,6 +316,7 @@ func FuzzReadDeadLetters(f *testing.F) {
 			}
 			letters = append(letters, d)
 		}
+
 		var out bytes.Buffer
 		if _, err := inspect.WriteDeadLetters(&out, sequence(letters, nil)); err != nil {
 			t.Fatal(err)

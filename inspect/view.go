@@ -110,6 +110,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
 	}
+
 	switch order {
 	case ByTime, RetryingByTime:
 		job.Cursor.key = int64(v.PerformAt)
@@ -132,9 +133,11 @@ func (w viewer) claimedJob(v *ports.ClaimView) ClaimedJob {
 		Cancelled: v.Cancelled,
 		Drop:      v.Drop,
 	}
+
 	if !v.LeaseOver {
 		job.LeaseUntil = v.LeaseUntil.Time()
 	}
+
 	job.Cursor.key = int64(v.Since)
 	return job
 }
@@ -150,6 +153,7 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
 	}
+
 	if order == ByTime {
 		d.Cursor.key = int64(v.ChangedAt)
 	}
@@ -169,6 +173,7 @@ func convert[P, V any](list []P, f func(*P) V) []V {
 	if list == nil {
 		return nil
 	}
+
 	views := make([]V, len(list))
 	for at := range list {
 		views[at] = f(&list[at])

@@ -73,18 +73,31 @@ const ServersPatience = 2 * time.Second
 // announce their running jobs and their limits at each third of their LeaseTTL, so Why may be
 // behind by that time. Why reads no payload. Errors are those of [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
-	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, ports.FindRequest{Queue: queue, ID: id}) })
+	stored, err := ask(i, func(s Store) (ports.Found, error) {
+		return s.Find(ctx, ports.FindRequest{Queue: queue, ID: id})
+	})
 	if err != nil {
 		return Verdict{}, err
 	}
+
+	// The part of the store with the list of servers may be out of reach. The verdict then does
+	// without the list.
 	brief, cancel := context.WithTimeout(ctx, ServersPatience)
 	defer cancel()
 	nodes, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(brief) })
 	if err != nil && (refused(err) || ctx.Err() != nil) {
 		return Verdict{}, err
 	}
+
 	st := stored.Standing
-	v := Verdict{ServersUnknown: err != nil, Now: st.Now.Time(), Ahead: st.Ahead, Alone: st.Alone, Found: i.views.found(id, &stored)}
+	v := Verdict{
+		ServersUnknown: err != nil,
+		Now:            st.Now.Time(),
+		Ahead:          st.Ahead,
+		Alone:          st.Alone,
+		Found:          i.views.found(id, &stored),
+	}
+
 	for at := range nodes.Nodes {
 		n := &nodes.Nodes[at]
 		if n.Owner == st.Owner {
@@ -96,6 +109,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 			v.take(n, queue, &stored)
 		}
 	}
+
 	served := len(v.Servers)
 	if v.ServersUnknown {
 		served = 1 // nothing shows that no server does
@@ -103,18 +117,21 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	f := factsOf(&stored, served)
 	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
 	f.Owner = v.OwnerFacts
+
 	if r := reasonOf(&f); r == NothingQueued || r == OnlyDead {
 		if v.Schedules, err = i.schedulesOf(ctx, stored.Shard, id); err != nil {
 			return Verdict{}, err
 		}
 		f.Scheduled = len(v.Schedules) > 0
 	}
+
 	switch shard, o := stored.Shard, &v.OwnerFacts; {
 	case stored.Queued != nil:
 		f.BehindLastChance = o.behindLastChance(shard, id, &stored.Queued.State)
 	case stored.Claim != nil:
 		f.BehindLastChance = o.behindLastChance(shard, id, &stored.Claim.State)
 	}
+
 	f.Running = f.Running || !v.RunningSince.IsZero()
 	v.Reason = reasonOf(&f)
 	v.Text, v.Until = v.say(&stored)
@@ -129,8 +146,14 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 	owns := n.Owner == st.Owner && st.ExpiresAt > st.Now
 	if owns {
 		v.Owner = n.Name
-		v.OwnerFacts = OwnerFacts{Draining: n.Draining, Lanes: n.Lanes, Busy: n.Status.Busy, LastChance: n.Status.LastChance}
+		v.OwnerFacts = OwnerFacts{
+			Draining:   n.Draining,
+			Lanes:      n.Lanes,
+			Busy:       n.Status.Busy,
+			LastChance: n.Status.LastChance,
+		}
 	}
+
 	if slices.Contains(n.Queues, queue) {
 		if n.Draining {
 			v.Drains = append(v.Drains, n.Name)
@@ -138,19 +161,23 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 			v.Servers = append(v.Servers, n.Name)
 		}
 	}
+
 	for _, q := range n.Status.Queues {
 		if q.Queue == queue {
-			v.MaxRetries, v.MaxRunning, v.Busy = max(v.MaxRetries, q.MaxRetries), max(v.MaxRunning, q.MaxRunning), v.Busy+q.Busy
+			v.MaxRetries, v.MaxRunning, v.Busy =
+				max(v.MaxRetries, q.MaxRetries), max(v.MaxRunning, q.MaxRunning), v.Busy+q.Busy
 			if q.Busy > 0 {
 				v.busy = append(v.busy, fmt.Sprintf("%s %d", n.Name, q.Busy))
 			}
 			if owns {
 				o := &v.OwnerFacts
-				o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.MaxRecoveries = q.MaxLanes, q.Busy, q.Parallel, q.BatchSize, q.MaxRecoveries
+				o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.MaxRecoveries =
+					q.MaxLanes, q.Busy, q.Parallel, q.BatchSize, q.MaxRecoveries
 				o.LaneBusy = slices.Contains(q.LaneBusy, stored.Shard.Index)
 			}
 		}
 	}
+
 	claim := stored.Claim
 	for _, j := range n.Status.Longest {
 		if claim != nil && n.Owner == claim.Owner && j.Shard == claim.Shard && j.ID == claim.ID &&
@@ -171,10 +198,17 @@ func (v *Verdict) served(n *ports.Node, queue string) {
 func factsOf(stored *ports.Found, served int) facts {
 	st := &stored.Standing
 	f := facts{
-		Now: st.Now, Paused: st.Paused, Served: served, Owned: st.Owner != "" && st.ExpiresAt > st.Now,
-		Ahead: st.Ahead, BehindAlone: st.Alone != "", ShardClaims: st.Claimed, Dead: stored.DeadLetter != nil,
-		Damaged: len(stored.Damaged) > 0,
+		Now:         st.Now,
+		Paused:      st.Paused,
+		Served:      served,
+		Owned:       st.Owner != "" && st.ExpiresAt > st.Now,
+		Ahead:       st.Ahead,
+		BehindAlone: st.Alone != "",
+		ShardClaims: st.Claimed,
+		Dead:        stored.DeadLetter != nil,
+		Damaged:     len(stored.Damaged) > 0,
 	}
+
 	if q := stored.Queued; q != nil {
 		f.Queued, f.State = true, q.State
 	}

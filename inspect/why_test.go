@@ -36,7 +36,11 @@ func (s *fixture) serveAs(n ports.Node) {
 
 // damage makes the store report that it can't read its record of an id.
 func (s *fixture) damage(id string, places ...ports.Place) {
-	s.Inspector = inspect.New(storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	s.Inspector = inspect.New(storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
 		err := next(ctx)
 		if found, ok := call.Reply.(*ports.Found); ok && call.Request.(*ports.FindRequest).ID == id {
 			found.Damaged = places
@@ -54,8 +58,20 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		until  time.Duration // since the epoch
 	}{
 		{"nothing", func(*fixture) {}, inspect.NothingQueued, "nothing is queued", 0},
-		{"a schedule", func(s *fixture) { s.hourly("x", "nightly"); s.serve("blue", false) }, inspect.Scheduled, "its schedule nightly pushes at 2030-01-02T03:30:00Z, in 26m0s", 26 * time.Minute},
-		{"a schedule of another id", func(s *fixture) { s.hourly(sameShard("x", 1)[0], "nightly") }, inspect.NothingQueued, "nothing is queued", 0},
+		{
+			"a schedule",
+			func(s *fixture) { s.hourly("x", "nightly"); s.serve("blue", false) },
+			inspect.Scheduled,
+			"its schedule nightly pushes at 2030-01-02T03:30:00Z, in 26m0s",
+			26 * time.Minute,
+		},
+		{
+			"a schedule of another id",
+			func(s *fixture) { s.hourly(sameShard("x", 1)[0], "nightly") },
+			inspect.NothingQueued,
+			"nothing is queued",
+			0,
+		},
 		{"two schedules", func(s *fixture) {
 			s.hourly("x", "a-later")
 			s.schedule("orders", "x", "b-sooner", "cron 15 * * * * UTC")
@@ -68,13 +84,45 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a schedule that an operator has paused", func(s *fixture) {
 			s.hourly("x", "nightly")
 			s.advance(time.Second)
-			_, _ = s.PauseSchedules(inspect.WithActor(s.t.Context(), inspect.Actor{Name: "ann"}), "orders", ofID("x"), "a note")
+			_, _ = s.PauseSchedules(inspect.WithActor(s.t.Context(), inspect.Actor{Name: "ann"}),
+				"orders", ofID("x"), "a note")
 		}, inspect.Scheduled, "its schedule nightly is paused by ann since 2030-01-02T03:04:01Z; resume it", 0},
-		{"a schedule beside a dead letter", func(s *fixture) { s.dead("x"); s.hourly("x", "nightly") }, inspect.OnlyDead, "revive its dead letter to run it again; its schedule nightly pushes at 2030-01-02T03:30:00Z, in 26m0s", 26 * time.Minute},
-		{"a schedule without a tick", func(s *fixture) { s.schedule("orders", "x", "never", "cron 0 0 30 2 * UTC") }, inspect.Scheduled, "its schedule never has no next tick", 0},
-		{"a schedule of a paused queue", func(s *fixture) { s.hourly("x", "nightly"); _ = s.Pause(s.t.Context(), "orders") }, inspect.Scheduled, "the queue is paused, and its schedule nightly does not push until it is resumed; its next tick is at 2030-01-02T03:30:00Z", 0},
-		{"a late schedule that nobody serves", func(s *fixture) { s.hourly("x", "nightly"); s.advance(time.Hour) }, inspect.Scheduled, "the tick of its schedule nightly is late, due for 34m0s; no server serves the queue", 0},
-		{"a late schedule of a shard without an owner", func(s *fixture) { s.hourly("x", "nightly"); s.advance(time.Hour); s.serve("blue", false) }, inspect.Scheduled, "due for 34m0s; no server has shard orders/0; one of 1 servers", 0},
+		{
+			"a schedule beside a dead letter",
+			func(s *fixture) { s.dead("x"); s.hourly("x", "nightly") },
+			inspect.OnlyDead,
+			"revive its dead letter to run it again; its schedule nightly pushes at 2030-01-02T03:30:00Z, in 26m0s",
+			26 * time.Minute,
+		},
+		{
+			"a schedule without a tick",
+			func(s *fixture) { s.schedule("orders", "x", "never", "cron 0 0 30 2 * UTC") },
+			inspect.Scheduled,
+			"its schedule never has no next tick",
+			0,
+		},
+		{
+			"a schedule of a paused queue",
+			func(s *fixture) { s.hourly("x", "nightly"); _ = s.Pause(s.t.Context(), "orders") },
+			inspect.Scheduled,
+			"the queue is paused, and its schedule nightly does not push until it is resumed; " +
+				"its next tick is at 2030-01-02T03:30:00Z",
+			0,
+		},
+		{
+			"a late schedule that nobody serves",
+			func(s *fixture) { s.hourly("x", "nightly"); s.advance(time.Hour) },
+			inspect.Scheduled,
+			"the tick of its schedule nightly is late, due for 34m0s; no server serves the queue",
+			0,
+		},
+		{
+			"a late schedule of a shard without an owner",
+			func(s *fixture) { s.hourly("x", "nightly"); s.advance(time.Hour); s.serve("blue", false) },
+			inspect.Scheduled,
+			"due for 34m0s; no server has shard orders/0; one of 1 servers",
+			0,
+		},
 		{"a late schedule of a shard with an owner", func(s *fixture) {
 			s.hourly("x", "nightly")
 			s.advance(time.Hour)
@@ -85,29 +133,106 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			stored := s.hourly("x", "nightly")
 			s.advance(time.Hour)
 			broken := stored.Break("no such zone", core.InstantOf(s.clock.Now()))
-			s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &broken})
+			s.change("orders", ports.ScheduleChange{
+				ScheduleKey: stored.ScheduleKey,
+				Revision:    stored.Revision,
+				Schedule:    &broken,
+			})
 		}, inspect.Scheduled, "a server can't read the spec of its schedule nightly", 0},
-		{"a schedule of a job", func(s *fixture) { s.hourly("x", "nightly"); s.push("x", time.Hour, "p") }, inspect.NotDueYet, "it runs in 1h0m0s", time.Hour},
-		{"a record that can't be read", func(s *fixture) { s.damage("x", ports.PlaceQueued, ports.PlaceDead) }, inspect.Unreadable, "can't be read (queued, dead)", 0},
+		{
+			"a schedule of a job",
+			func(s *fixture) { s.hourly("x", "nightly"); s.push("x", time.Hour, "p") },
+			inspect.NotDueYet,
+			"it runs in 1h0m0s",
+			time.Hour,
+		},
+		{
+			"a record that can't be read",
+			func(s *fixture) { s.damage("x", ports.PlaceQueued, ports.PlaceDead) },
+			inspect.Unreadable,
+			"can't be read (queued, dead)",
+			0,
+		},
 		{"a dead letter", func(s *fixture) { s.dead("x") }, inspect.OnlyDead, "revive it", 0},
-		{"a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(time.Second) }, inspect.InBuffer, "server blue for 1s", 0},
-		{"a push for a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.pushAll("x") }, inspect.PredecessorRuns, "server blue", 0},
-		{"a job whose server died", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(2 * time.Hour) }, inspect.OwnerGone, "the lease of server blue expired 1h0m0s ago; it claimed the job at 2030-01-02T03:04:00Z", 0},
-		{"a paused queue", func(s *fixture) { s.pushAll("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.QueuePaused, "resume", 0},
-		{"a job that has failed", func(s *fixture) { s.failed("x"); s.advance(time.Minute) }, inspect.BacksOff, "backoff after failure 1, runs in 59m0s", time.Hour},
-		{"a held job of a paused queue", func(s *fixture) { s.held("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.Held, "it is held, since its retries or its recoveries are used up", 0},
-		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, inspect.NotDueYet, "pushed for later, or its handler returned Snooze or Await; it runs in 24h0m0s", 24 * time.Hour},
+		{
+			"a taken job",
+			func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(time.Second) },
+			inspect.InBuffer,
+			"server blue for 1s",
+			0,
+		},
+		{
+			"a push for a taken job",
+			func(s *fixture) { s.pushAll("x"); s.claim(); s.pushAll("x") },
+			inspect.PredecessorRuns,
+			"server blue",
+			0,
+		},
+		{
+			"a job whose server died",
+			func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(2 * time.Hour) },
+			inspect.OwnerGone,
+			"the lease of server blue expired 1h0m0s ago; it claimed the job at 2030-01-02T03:04:00Z",
+			0,
+		},
+		{
+			"a paused queue",
+			func(s *fixture) { s.pushAll("x"); _ = s.Pause(s.t.Context(), "orders") },
+			inspect.QueuePaused,
+			"resume",
+			0,
+		},
+		{
+			"a job that has failed",
+			func(s *fixture) { s.failed("x"); s.advance(time.Minute) },
+			inspect.BacksOff,
+			"backoff after failure 1, runs in 59m0s",
+			time.Hour,
+		},
+		{
+			"a held job of a paused queue",
+			func(s *fixture) { s.held("x"); _ = s.Pause(s.t.Context(), "orders") },
+			inspect.Held,
+			"it is held, since its retries or its recoveries are used up",
+			0,
+		},
+		{
+			"a job of tomorrow",
+			func(s *fixture) { s.push("x", 24*time.Hour, "p") },
+			inspect.NotDueYet,
+			"pushed for later, or its handler returned Snooze or Await; it runs in 24h0m0s",
+			24 * time.Hour,
+		},
 		{"nobody there", func(s *fixture) { s.pushAll("x") }, inspect.NobodyServes, "no server serves the queue", 0},
-		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, inspect.NobodyServes, "no server serves the queue, and these are draining: blue", 0},
-		{"servers that are gone", func(s *fixture) {
-			s.pushAll("x")
-			s.serve("red", false)
-			s.advance(time.Second)
-			s.serve("blue", false)
-			s.serveAs(ports.Node{Owner: "mails", Name: "green", Queues: []string{"mail"}})
-			s.advance(90 * time.Minute)
-		}, inspect.NobodyServes, "no server serves the queue; the last was server blue, until " + epoch.Add(time.Hour+time.Second).Format(time.RFC3339) + ", 30m0s ago", 0},
-		{"a shard without an owner", func(s *fixture) { s.pushAll("x"); s.serve("blue", false) }, inspect.ShardUnowned, "no server has shard orders/0; one of 1 servers", 0},
+		{
+			"only servers that drain",
+			func(s *fixture) { s.pushAll("x"); s.serve("blue", true) },
+			inspect.NobodyServes,
+			"no server serves the queue, and these are draining: blue",
+			0,
+		},
+		{
+			"servers that are gone",
+			func(s *fixture) {
+				s.pushAll("x")
+				s.serve("red", false)
+				s.advance(time.Second)
+				s.serve("blue", false)
+				s.serveAs(ports.Node{Owner: "mails", Name: "green", Queues: []string{"mail"}})
+				s.advance(90 * time.Minute)
+			},
+			inspect.NobodyServes,
+			"no server serves the queue; the last was server blue, until " +
+				epoch.Add(time.Hour+time.Second).Format(time.RFC3339) + ", 30m0s ago",
+			0,
+		},
+		{
+			"a shard without an owner",
+			func(s *fixture) { s.pushAll("x"); s.serve("blue", false) },
+			inspect.ShardUnowned,
+			"no server has shard orders/0; one of 1 servers",
+			0,
+		},
 		{"a shard whose owner is gone", func(s *fixture) {
 			s.claim()
 			s.serveAs(ports.Node{Owner: "owner", Name: "red"})
@@ -121,24 +246,95 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.pushAll("x")
 			s.serve("blue", false)
 		}, inspect.ShardUnowned, "since the lease of owner ended 1h0m0s ago", 0},
-		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, inspect.RunsNow, "the job runs on server blue for 2s; if its handler hangs, cancel and drop the job before its process is killed, or it runs again", 0},
-		{"a job that runs and is to be dropped", func(s *fixture) { s.pushAll("x"); s.claim(); s.cancel(inspect.CancelModeDrop); s.runs(0) }, inspect.RunsNow, "the job is cancelled, and is dropped once its handler returns or its process ends", 0},
-		{"a job that runs and is to be put back", func(s *fixture) { s.pushAll("x"); s.claim(); s.cancel(inspect.CancelModePutBack); s.runs(0) }, inspect.RunsNow, "the job is cancelled, and runs again once its handler returns or its process ends, unless you drop it", 0},
-		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, inspect.PredecessorRuns, "an earlier job of this id runs on server blue for 2s; the queued payloads run after it; if its handler hangs, cancel and drop the earlier job", 0},
-		{"a job that another claim of it ran", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(1) }, inspect.InBuffer, "claimed by server blue", 0},
+		{
+			"a job that runs",
+			func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) },
+			inspect.RunsNow,
+			"the job runs on server blue for 2s; " +
+				"if its handler hangs, cancel and drop the job before its process is killed, or it runs again",
+			0,
+		},
+		{
+			"a job that runs and is to be dropped",
+			func(s *fixture) { s.pushAll("x"); s.claim(); s.cancel(inspect.CancelModeDrop); s.runs(0) },
+			inspect.RunsNow,
+			"the job is cancelled, and is dropped once its handler returns or its process ends",
+			0,
+		},
+		{
+			"a job that runs and is to be put back",
+			func(s *fixture) { s.pushAll("x"); s.claim(); s.cancel(inspect.CancelModePutBack); s.runs(0) },
+			inspect.RunsNow,
+			"the job is cancelled, and runs again once its handler returns or its process ends, unless you drop it",
+			0,
+		},
+		{
+			"a push for a job that runs",
+			func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") },
+			inspect.PredecessorRuns,
+			"an earlier job of this id runs on server blue for 2s; the queued payloads run after it; " +
+				"if its handler hangs, cancel and drop the earlier job",
+			0,
+		},
+		{
+			"a job that another claim of it ran",
+			func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(1) },
+			inspect.InBuffer,
+			"claimed by server blue",
+			0,
+		},
 		{"a job that has failed, of a queue that says how often it may", func(s *fixture) {
 			s.failed("x")
-			s.serveAs(ports.Node{Owner: "1", Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "mail", MaxRetries: 99}, {Queue: "orders", MaxRetries: 25}}}})
+			s.serveAs(ports.Node{Owner: "1", Status: ports.NodeStatus{Queues: []ports.QueueStatus{
+				{Queue: "mail", MaxRetries: 99},
+				{Queue: "orders", MaxRetries: 25},
+			}}})
 		}, inspect.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
-		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, inspect.AtLimit, "the queue is at its limit: 2 of 2 running (MaxRunning): node 0 1, node 1 1", 0},
-		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, inspect.IsNext, "the job is next", 0},
-		{"an owner that drains", func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") }, inspect.OwnerDrains, "server red, which has the shard, is draining", 0},
-		{"an owner without a free lane", func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") }, inspect.LanesBusy, "waits for a free lane: on server red, which has the shard, 1 of 1 lanes run batches", 0},
-		{"an owner with a free lane", func(s *fixture) { s.owns(false, 0, ports.QueueStatus{}); s.pushAll("x") }, inspect.IsNext, "the job is next", 0},
-		{"an owner with a free lane, and none for the shard", func(s *fixture) {
-			s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{0, 1, 2}})
-			s.pushAll("x")
-		}, inspect.LanesBusy, "the job waits for its lane: server red works its shard with one lane, which runs a batch", 0},
+		{
+			"the limit reached",
+			func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") },
+			inspect.AtLimit,
+			"the queue is at its limit: 2 of 2 running (MaxRunning): node 0 1, node 1 1",
+			0,
+		},
+		{
+			"a limit that is not reached",
+			func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") },
+			inspect.IsNext,
+			"the job is next",
+			0,
+		},
+		{
+			"an owner that drains",
+			func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") },
+			inspect.OwnerDrains,
+			"server red, which has the shard, is draining",
+			0,
+		},
+		{
+			"an owner without a free lane",
+			func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") },
+			inspect.LanesBusy,
+			"waits for a free lane: on server red, which has the shard, 1 of 1 lanes run batches",
+			0,
+		},
+		{
+			"an owner with a free lane",
+			func(s *fixture) { s.owns(false, 0, ports.QueueStatus{}); s.pushAll("x") },
+			inspect.IsNext,
+			"the job is next",
+			0,
+		},
+		{
+			"an owner with a free lane, and none for the shard",
+			func(s *fixture) {
+				s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{0, 1, 2}})
+				s.pushAll("x")
+			},
+			inspect.LanesBusy,
+			"the job waits for its lane: server red works its shard with one lane, which runs a batch",
+			0,
+		},
 		{"an owner with lanes that are busy for other shards", func(s *fixture) {
 			s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{core.ShardOf("x", fixtureShards) + 1}})
 			s.pushAll("x")
@@ -152,27 +348,47 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.owns(false, 0, ports.QueueStatus{MaxLanes: 2, Busy: 2})
 			s.pushAll("x")
 		}, inspect.LanesFull, "runs 2 batches of the queue, and no more than 2 may run there (MaxLanes)", 0},
-		{"one batch of the shard after another", func(s *fixture) {
-			s.pushAll(sameShard("x", 1)...)
-			s.owns(false, 0, ports.QueueStatus{Parallel: 1, BatchSize: 1})
-			s.pushAll("x")
-		}, inspect.ShardFull, "server red has claimed 1 jobs of the shard, and runs no more than 1 of its batches at once (Parallel)", 0},
+		{
+			"one batch of the shard after another",
+			func(s *fixture) {
+				s.pushAll(sameShard("x", 1)...)
+				s.owns(false, 0, ports.QueueStatus{Parallel: 1, BatchSize: 1})
+				s.pushAll("x")
+			},
+			inspect.ShardFull,
+			"server red has claimed 1 jobs of the shard, and runs no more than 1 of its batches at once (Parallel)",
+			0,
+		},
 		{"a server without a free lane that does not have the shard", func(s *fixture) {
 			s.owns(false, 0, ports.QueueStatus{})
 			s.serveAs(ports.Node{Owner: "other", Name: "blue", Status: ports.NodeStatus{Busy: 1}})
 			s.pushAll("x")
 		}, inspect.IsNext, "the job is next", 0},
-		{"a job behind one that runs alone", func(s *fixture) {
-			alone := sameShard("x", 1)[0]
-			s.recovered(alone, core.AloneRecoveries)
-			s.claim()
-			s.serve("blue", false)
-			s.pushAll("x")
-		}, inspect.WaitsForAlone, "runs alone, because it was recovered repeatedly; if its handler hangs, cancel and drop that job before its process is killed", 0},
-		{"a job on its last chance, which another job of the queue has", func(s *fixture) {
-			s.recovered("x", 3)
-			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
-		}, inspect.BehindLastChance, `one more crash of its process uses up its recoveries, and server red runs one such job at a time; it runs after job "y" of orders/2`, 0},
+		{
+			"a job behind one that runs alone",
+			func(s *fixture) {
+				alone := sameShard("x", 1)[0]
+				s.recovered(alone, core.AloneRecoveries)
+				s.claim()
+				s.serve("blue", false)
+				s.pushAll("x")
+			},
+			inspect.WaitsForAlone,
+			"runs alone, because it was recovered repeatedly; " +
+				"if its handler hangs, cancel and drop that job before its process is killed",
+			0,
+		},
+		{
+			"a job on its last chance, which another job of the queue has",
+			func(s *fixture) {
+				s.recovered("x", 3)
+				s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
+			},
+			inspect.BehindLastChance,
+			`one more crash of its process uses up its recoveries, and server red runs one such job at a time; ` +
+				`it runs after job "y" of orders/2`,
+			0,
+		},
 		{"a job on its last chance, which a job of another queue has", func(s *fixture) {
 			s.recovered("x", 3)
 			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "mail"}, ID: "y"})
@@ -185,14 +401,23 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a claimed job that has the last chance", func(s *fixture) {
 			s.recovered("x", 3)
 			s.claim()
-			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: core.ShardOf("x", fixtureShards)}, ID: "x"})
+			s.hasLastChance(3, ports.LastChance{
+				Shard: core.Shard{Queue: "orders", Index: core.ShardOf("x", fixtureShards)},
+				ID:    "x",
+			})
 		}, inspect.InBuffer, "its handler runs, or is about to run", 0},
 		{"a claimed job that is not on its last chance", func(s *fixture) {
 			s.recovered("x", 2)
 			s.claim()
 			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
 		}, inspect.InBuffer, "its handler runs, or is about to run", 0},
-		{"a job on its last chance on a server that runs no other", func(s *fixture) { s.recovered("x", 3); s.hasLastChance(3, ports.LastChance{}) }, inspect.IsNext, "the job is next", 0},
+		{
+			"a job on its last chance on a server that runs no other",
+			func(s *fixture) { s.recovered("x", 3); s.hasLastChance(3, ports.LastChance{}) },
+			inspect.IsNext,
+			"the job is next",
+			0,
+		},
 		{"a recovered job on a server that announces no bound", func(s *fixture) {
 			s.recovered("x", 3)
 			s.hasLastChance(0, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
@@ -205,8 +430,15 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				s.push(id, -time.Second, "p")
 			}
 		}, inspect.BehindOthers, "in front: 3", 0},
-		{"nothing in front", func(s *fixture) { s.serve("blue", false); s.claim(); s.pushAll("x") }, inspect.IsNext, "the job is next", 0},
+		{
+			"nothing in front",
+			func(s *fixture) { s.serve("blue", false); s.claim(); s.pushAll("x") },
+			inspect.IsNext,
+			"the job is next",
+			0,
+		},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newFixture(t)
@@ -218,6 +450,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			if v.Reason != tt.want || !strings.Contains(v.Text, tt.says) {
 				t.Errorf("Why says %v, %q; want %v, %q", v.Reason, v.Text, tt.want, tt.says)
 			}
+
 			var until time.Duration
 			if !v.Until.IsZero() {
 				until = v.Until.Sub(epoch)
@@ -225,6 +458,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			if until != tt.until {
 				t.Errorf("until %v, want %v", until, tt.until)
 			}
+
 			found, err := s.FindSome(t.Context(), "orders", "x", 0)
 			if diff := cmp.Diff(found, v.Found, cmp.AllowUnexported(inspect.Cursor{})); err != nil || diff != "" {
 				t.Errorf("what it found (%v, -Find +Why):\n%s", err, diff)
@@ -239,9 +473,20 @@ func TestWhySaysNothingOfAnOwnerWhoseLeaseHasEnded(t *testing.T) {
 	s.claim()
 	s.advance(2 * time.Hour)
 	s.pushAll("x")
-	s.serveAs(ports.Node{Owner: "owner", Name: "red", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
-		Queue: "orders", MaxLanes: 7, Busy: 1, Parallel: 3, BatchSize: 2, LaneBusy: []int{core.ShardOf("x", fixtureShards)},
-	}}}})
+	s.serveAs(ports.Node{
+		Owner:  "owner",
+		Name:   "red",
+		Queues: []string{"orders"},
+		Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
+			Queue:     "orders",
+			MaxLanes:  7,
+			Busy:      1,
+			Parallel:  3,
+			BatchSize: 2,
+			LaneBusy:  []int{core.ShardOf("x", fixtureShards)},
+		}}},
+	})
+
 	v, err := s.Why(t.Context(), "orders", "x")
 	if err != nil || v.Owner != "" || v.OwnerFacts != (inspect.OwnerFacts{}) {
 		t.Errorf("owner %q, %+v, %v; want no owner and no facts", v.Owner, v.OwnerFacts, err)
@@ -262,7 +507,10 @@ func (s *fixture) runs(later int64) {
 	c := found.Claim
 	c.Receipt.Number += later
 	s.serveAs(ports.Node{Owner: c.Owner, Name: c.Node, Status: ports.NodeStatus{
-		Longest: []ports.RunningJob{{Shard: c.Shard, ID: "y", Receipt: c.Receipt}, {Shard: c.Shard, ID: "x", Receipt: c.Receipt, Began: found.Standing.Now}},
+		Longest: []ports.RunningJob{
+			{Shard: c.Shard, ID: "y", Receipt: c.Receipt},
+			{Shard: c.Shard, ID: "x", Receipt: c.Receipt, Began: found.Standing.Now},
+		},
 	}})
 	s.advance(2 * time.Second)
 }
@@ -299,7 +547,12 @@ func (s *fixture) owns(draining bool, busy int, of ports.QueueStatus) {
 	s.serve("blue", false)
 	s.claim()
 	of.Queue = "orders"
-	s.serveAs(ports.Node{Owner: "owner", Name: "red", Draining: draining, Status: ports.NodeStatus{Busy: busy, Queues: []ports.QueueStatus{of}}})
+	s.serveAs(ports.Node{
+		Owner:    "owner",
+		Name:     "red",
+		Draining: draining,
+		Status:   ports.NodeStatus{Busy: busy, Queues: []ports.QueueStatus{of}},
+	})
 }
 
 // recovered queues a job that was recovered so often.
@@ -328,7 +581,10 @@ func (s *fixture) hasLastChance(most int, of ports.LastChance) {
 func (s *fixture) busy(limit, each int) {
 	for i, known := range []int{limit, limit - 1} {
 		s.serveAs(ports.Node{Owner: strconv.Itoa(i), Name: "node " + strconv.Itoa(i), Status: ports.NodeStatus{
-			Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: known, Busy: each}, {Queue: "mail", MaxRunning: 9, Busy: 9}},
+			Queues: []ports.QueueStatus{
+				{Queue: "orders", MaxRunning: known, Busy: each},
+				{Queue: "mail", MaxRunning: 9, Busy: 9},
+			},
 		}})
 	}
 }
@@ -373,6 +629,7 @@ func TestWhyAfterAnotherLayout(t *testing.T) {
 	if _, err := s.Why(t.Context(), "orders", "x"); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("Why of a forgotten queue: %v", err)
 	}
+
 	s.declare("orders", 64)
 	s.serve("blue", false)
 	v, err := s.Why(t.Context(), "orders", "x")
@@ -400,6 +657,7 @@ func TestWhyWithoutTheListOfServers(t *testing.T) {
 		if err != nil || !v.ServersUnknown || v.Reason != inspect.NotDueYet {
 			t.Errorf("%+v, %v; want that it is not due", v, err)
 		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := i.Why(ctx, "orders", "a"); !errors.Is(err, context.DeadlineExceeded) {

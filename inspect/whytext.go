@@ -18,6 +18,7 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	if st.Owner != "" && st.ExpiresAt > st.Now {
 		lease = st.ExpiresAt.Time()
 	}
+
 	switch v.Reason {
 	case NothingQueued:
 		return "nothing is queued, claimed or dead for this id", until
@@ -25,7 +26,10 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		text, until := v.scheduled(st)
 		return "nothing is queued for this id; " + text, until
 	case Unreadable:
-		return fmt.Sprintf("the record of this id can't be read (%s); its next use sets it aside, and the list of unreadable records then has it", strings.Join(v.Found.Damaged, ", ")), until
+		return fmt.Sprintf(
+			"the record of this id can't be read (%s); its next use sets it aside, "+
+				"and the list of unreadable records then has it",
+			strings.Join(v.Found.Damaged, ", ")), until
 	case OnlyDead:
 		text := "the id is only in the morgue; revive its dead letter to run it again"
 		if len(v.Schedules) == 0 {
@@ -41,28 +45,36 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		return "the job is claimed by " + v.taken() + "; its handler runs, or is about to run", until
 	case PredecessorRuns:
 		if !v.RunningSince.IsZero() {
-			return "an earlier job of this id runs on " + v.running() + "; the queued payloads run after it" + v.hanging("the earlier job"), until
+			return "an earlier job of this id runs on " + v.running() + "; the queued payloads run after it" +
+				v.hanging("the earlier job"), until
 		}
 		return "an earlier job of this id is claimed by " + v.taken() + "; the queued payloads run after it", until
 	case OwnerGone:
 		return v.orphaned(st) + "; " + v.successor(), lease
 	case Held:
-		return "it is held, since its retries or its recoveries are used up, and later payloads wait behind it; release it, or bury its first payload", until
+		return "it is held, since its retries or its recoveries are used up, and later payloads wait behind it; " +
+			"release it, or bury its first payload", until
 	case QueuePaused:
 		return "the queue is paused; resume it", until
 	case BacksOff:
 		return fmt.Sprintf("backoff after failure %s, runs in %v", v.failures(), v.due()), v.Found.Queued.PerformAt
 	case NotDueYet:
-		return fmt.Sprintf("the job is not due yet: it was pushed for later, or its handler returned Snooze or Await; it runs in %v", v.due()), v.Found.Queued.PerformAt
+		return fmt.Sprintf(
+			"the job is not due yet: it was pushed for later, or its handler returned Snooze or Await; it runs in %v",
+			v.due()), v.Found.Queued.PerformAt
 	case NobodyServes:
 		return v.nobody(), until
 	case ShardUnowned:
 		return fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
 	case WaitsForAlone:
-		return fmt.Sprintf("job %q comes first and runs alone, because it was recovered repeatedly; "+
-			"if its handler hangs, cancel and drop that job before its process is killed, or it runs again", v.Alone), until
+		return fmt.Sprintf(
+			"job %q comes first and runs alone, because it was recovered repeatedly; "+
+				"if its handler hangs, cancel and drop that job before its process is killed, or it runs again",
+			v.Alone), until
 	case RunsAlone:
-		return fmt.Sprintf("the job runs alone, because it was recovered repeatedly, and %d jobs of its shard are still claimed", st.Claimed), until
+		return fmt.Sprintf(
+			"the job runs alone, because it was recovered repeatedly, and %d jobs of its shard are still claimed",
+			st.Claimed), until
 	case AtLimit:
 		return fmt.Sprintf("the queue is at its limit: %s: %s", v.atLimit(), someOf(v.busy)), until
 	case OwnerDrains, LanesFull, ShardFull, LanesBusy:
@@ -84,18 +96,26 @@ func (v *Verdict) scheduled(st *ports.Standing) (text string, until time.Time) {
 	}
 
 	switch {
-	case s == nil && slices.ContainsFunc(v.Schedules, func(s Schedule) bool { return s.Paused && s.Next < core.MaxInstant }):
-		paused := slices.IndexFunc(v.Schedules, func(s Schedule) bool { return s.Paused && s.Next < core.MaxInstant })
+	case s == nil && slices.ContainsFunc(v.Schedules, func(s Schedule) bool {
+		return s.Paused && s.Next < core.MaxInstant
+	}):
+		paused := slices.IndexFunc(v.Schedules, func(s Schedule) bool {
+			return s.Paused && s.Next < core.MaxInstant
+		})
 		return v.Schedules[paused].pause() + "; resume it", until
 	case s == nil:
 		return fmt.Sprintf("its schedule %s has no next tick; edit it", v.Schedules[0].Name), until
 	case st.Paused:
-		return fmt.Sprintf("the queue is paused, and its schedule %s does not push until it is resumed; its next tick is at %s",
+		return fmt.Sprintf(
+			"the queue is paused, and its schedule %s does not push until it is resumed; its next tick is at %s",
 			s.Name, s.Next.Time().Format(time.RFC3339)), until
 	case s.Broken != "":
-		return fmt.Sprintf("a server can't read the spec of its schedule %s, and tries again each minute; look at the schedule", s.Name), until
+		return fmt.Sprintf(
+			"a server can't read the spec of its schedule %s, and tries again each minute; look at the schedule",
+			s.Name), until
 	case s.Late == 0:
-		return fmt.Sprintf("its schedule %s pushes at %s, in %v", s.Name, s.Due.Format(time.RFC3339), s.Due.Sub(v.Now).Round(time.Millisecond)), s.Due
+		return fmt.Sprintf("its schedule %s pushes at %s, in %v",
+			s.Name, s.Due.Format(time.RFC3339), s.Due.Sub(v.Now).Round(time.Millisecond)), s.Due
 	}
 
 	text = fmt.Sprintf("the tick of its schedule %s is late, due for %v; ", s.Name, s.Late.Round(time.Millisecond))
@@ -145,20 +165,34 @@ func (v *Verdict) atLimit() string {
 // held describes why the server that has the shard claims no more jobs of it.
 func (v *Verdict) held(claimed int) (text string) {
 	o := &v.OwnerFacts
+
 	switch v.Reason {
 	case OwnerDrains:
-		return fmt.Sprintf("server %s, which has the shard, is draining: it claims no more jobs, and another server takes the shard when the running jobs have ended", v.Owner)
+		return fmt.Sprintf(
+			"server %s, which has the shard, is draining: it claims no more jobs, "+
+				"and another server takes the shard when the running jobs have ended",
+			v.Owner)
 	case LanesFull:
-		text = fmt.Sprintf("server %s, which has the shard, runs %d batches of the queue, and no more than %d may run there (MaxLanes)", v.Owner, o.QueueBusy, o.MaxLanes)
+		text = fmt.Sprintf(
+			"server %s, which has the shard, runs %d batches of the queue, "+
+				"and no more than %d may run there (MaxLanes)",
+			v.Owner, o.QueueBusy, o.MaxLanes)
 	case ShardFull:
-		text = fmt.Sprintf("server %s has claimed %d jobs of the shard, and runs no more than %d of its batches at once (Parallel)", v.Owner, claimed, o.Parallel)
+		text = fmt.Sprintf(
+			"server %s has claimed %d jobs of the shard, and runs no more than %d of its batches at once (Parallel)",
+			v.Owner, claimed, o.Parallel)
 	case LanesBusy:
 		if o.LaneBusy {
-			text = fmt.Sprintf("the job waits for its lane: server %s works its shard with one lane, which runs a batch", v.Owner)
+			text = fmt.Sprintf(
+				"the job waits for its lane: server %s works its shard with one lane, which runs a batch",
+				v.Owner)
 			break
 		}
-		text = fmt.Sprintf("the job waits for a free lane: on server %s, which has the shard, %d of %d lanes run batches", v.Owner, o.Busy, o.Lanes)
+		text = fmt.Sprintf(
+			"the job waits for a free lane: on server %s, which has the shard, %d of %d lanes run batches",
+			v.Owner, o.Busy, o.Lanes)
 	}
+
 	if v.Ahead > 0 {
 		text += "; " + v.front()
 	}
@@ -187,7 +221,8 @@ func (v *Verdict) orphaned(st *ports.Standing) string {
 	if st.Owner == c.Owner && st.ExpiresAt <= st.Now {
 		over = fmt.Sprintf("expired %v ago", v.Now.Sub(st.ExpiresAt.Time()).Round(time.Millisecond))
 	}
-	return fmt.Sprintf("the lease of server %s %s; it claimed the job at %s", c.Node, over, c.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("the lease of server %s %s; it claimed the job at %s",
+		c.Node, over, c.Since.UTC().Format(time.RFC3339))
 }
 
 // running describes which server runs the job, and since when.
@@ -205,7 +240,9 @@ func (v *Verdict) hanging(job string) string {
 	case c.Cancelled && c.Drop:
 		return fmt.Sprintf("; %s is cancelled, and is dropped once its handler returns or its process ends", job)
 	case c.Cancelled:
-		return fmt.Sprintf("; %s is cancelled, and runs again once its handler returns or its process ends, unless you drop it", job)
+		return fmt.Sprintf(
+			"; %s is cancelled, and runs again once its handler returns or its process ends, unless you drop it",
+			job)
 	}
 	return fmt.Sprintf("; if its handler hangs, cancel and drop %s before its process is killed, or it runs again", job)
 }
@@ -234,7 +271,10 @@ func (v *Verdict) nobody() string {
 		text += ", and these are draining: " + someOf(v.Drains)
 	}
 	if v.LastServer != "" {
-		text += fmt.Sprintf("; the last was server %s, until %s, %v ago", v.LastServer, v.LastServed.UTC().Format(time.RFC3339), v.Now.Sub(v.LastServed).Round(time.Second))
+		text += fmt.Sprintf("; the last was server %s, until %s, %v ago",
+			v.LastServer,
+			v.LastServed.UTC().Format(time.RFC3339),
+			v.Now.Sub(v.LastServed).Round(time.Second))
 	}
 	return text
 }
@@ -244,7 +284,8 @@ func (v *Verdict) unowned(st *ports.Standing) string {
 	if st.Owner == "" {
 		return ""
 	}
-	return fmt.Sprintf(" since the lease of %s ended %v ago", cmp.Or(v.leaseOf, st.Owner), v.Now.Sub(st.ExpiresAt.Time()).Round(time.Millisecond))
+	return fmt.Sprintf(" since the lease of %s ended %v ago",
+		cmp.Or(v.leaseOf, st.Owner), v.Now.Sub(st.ExpiresAt.Time()).Round(time.Millisecond))
 }
 
 // most is the maximum number of servers that a text names.

@@ -60,9 +60,15 @@ func (c *call) recount(*NoBody) (*RecountReply, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reply := &RecountReply{Corrected: []recounted{}}
 	for _, w := range wrong {
-		reply.Corrected = append(reply.Corrected, recounted{w.Shard.String(), countsOf(&w.Before), countsOf(&w.After), w.Repeated})
+		reply.Corrected = append(reply.Corrected, recounted{
+			w.Shard.String(),
+			countsOf(&w.Before),
+			countsOf(&w.After),
+			w.Repeated,
+		})
 	}
 	return reply, nil
 }
@@ -146,6 +152,7 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 	if len(b.Edits) == 0 || len(b.Edits) > MaxNamed {
 		return nil, ProblemBadRequest.With("%d edits; name 1 to %d", len(b.Edits), MaxNamed)
 	}
+
 	ref := inspect.DeadLetterPayloads{ID: b.ID}
 	replace := make(map[string][]byte, len(b.Edits))
 	for _, e := range b.Edits {
@@ -158,10 +165,12 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 		}
 		ref.Payloads = append(ref.Payloads, before)
 	}
+
 	edit := func(_ string, p core.Payload) ([]byte, bool, error) {
 		data, there := replace[string(p.Data)]
 		return data, there, nil
 	}
+
 	result, err := c.inspector.Edit(c.ctx, c.queue, inspect.DeadPayloads(ref), edit)
 	return c.bulkReply(&result, err)
 }

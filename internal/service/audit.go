@@ -61,10 +61,22 @@ func (s *Service) withoutIDs(text string) string {
 
 func (c *call) auditRow(a *inspect.Action) AuditRow {
 	row := AuditRow{
-		At: a.At.UTC(), Action: a.Verb, Actor: a.Actor.Name, From: a.Actor.From, Reason: a.Actor.Reason, Queue: a.Queue, Named: a.Named,
-		Prefix: c.ID(a.Queue, a.Prefix), Group: c.ErrorText(a.Queue, "", a.Group), Filter: c.ErrorText(a.Queue, "", c.withoutIDs(a.Filter)),
-		Ended: a.Ended, Handled: a.Handled, Took: a.Took.Seconds(), Error: c.ErrorText(a.Queue, "", c.withoutIDs(a.Error)),
+		At:      a.At.UTC(),
+		Action:  a.Verb,
+		Actor:   a.Actor.Name,
+		From:    a.Actor.From,
+		Reason:  a.Actor.Reason,
+		Queue:   a.Queue,
+		Named:   a.Named,
+		Prefix:  c.ID(a.Queue, a.Prefix),
+		Group:   c.ErrorText(a.Queue, "", a.Group),
+		Filter:  c.ErrorText(a.Queue, "", c.withoutIDs(a.Filter)),
+		Ended:   a.Ended,
+		Handled: a.Handled,
+		Took:    a.Took.Seconds(),
+		Error:   c.ErrorText(a.Queue, "", c.withoutIDs(a.Error)),
 	}
+
 	for _, id := range a.IDs {
 		if a.Queue != "" { // else it is a server
 			id = c.ID(a.Queue, id)

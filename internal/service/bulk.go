@@ -37,6 +37,7 @@ func (b *BulkBody) check(others int) error {
 			named++
 		}
 	}
+
 	switch {
 	case named != 1:
 		return ProblemBadRequest.With("give one of ids, match and, in the morgue, payloads")
@@ -82,13 +83,20 @@ type BulkReply struct {
 // bulkReply returns the answer for a result. After an error it returns a problem that has the
 // progress until then.
 func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
-	reply := &BulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Later: r.Later, Continue: c.sealed(string(r.Checkpoint))}
+	reply := &BulkReply{
+		LookedAt: r.Done,
+		Handled:  r.Handled,
+		Total:    r.Total,
+		Later:    r.Later,
+		Continue: c.sealed(string(r.Checkpoint)),
+	}
 	for at := range r.Jobs {
 		reply.Jobs = append(reply.Jobs, c.job(c.queue, &r.Jobs[at], 0))
 	}
 	for at := range r.Samples {
 		reply.Dead = append(reply.Dead, c.deadLetter(c.queue, &r.Samples[at], 0))
 	}
+
 	unreached, err := c.partial(err)
 	if err != nil {
 		if r.Done == 0 && r.Handled == 0 && r.Checkpoint == "" {
@@ -98,6 +106,8 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 		failed.Result = reply
 		return nil, &failed
 	}
+
+	// Shards that can't be reached are no error: the next call tries them again.
 	reply.Unreached = shardNames(unreached)
 	return reply, nil
 }
@@ -114,15 +124,20 @@ func checkNamed(named int) error {
 func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	began := time.Now()
 	o = inspect.BulkOptions{
-		Prefix: string(b.Match.Prefix), Filter: b.Match.filter().Text(), Limit: BulkSteps, DryRun: b.DryRun,
-		Stop: func(done int) bool { return done >= BulkSteps || time.Since(began) >= BulkTime },
+		Prefix: string(b.Match.Prefix),
+		Filter: b.Match.filter().Text(),
+		Limit:  BulkSteps,
+		DryRun: b.DryRun,
+		Stop:   func(done int) bool { return done >= BulkSteps || time.Since(began) >= BulkTime },
 	}
+
 	if b.Before != nil {
 		o.Before = *b.Before
 	}
 	if o.Group, err = c.group(string(b.Match.Group)); err != nil || b.Continue == "" {
 		return o, err
 	}
+
 	text, err := c.opened(b.Continue, inspect.ErrInvalidCheckpoint)
 	o.Continue, o.Before = inspect.Checkpoint(text), time.Time{} // it has the time of the first call
 	return o, err
@@ -270,7 +285,8 @@ func (c *call) allDead(b *BulkBody, payloads int) (inspect.DeadLetterSelection, 
 
 func deadPayloads(letters []LetterPayloads) (inspect.DeadLetterSelection, error) {
 	if len(letters) == 0 || len(letters) > MaxNamed {
-		return inspect.DeadLetterSelection{}, ProblemBadRequest.With("payloads of %d ids; name 1 to %d", len(letters), MaxNamed)
+		return inspect.DeadLetterSelection{},
+			ProblemBadRequest.With("payloads of %d ids; name 1 to %d", len(letters), MaxNamed)
 	}
 
 	refs := make([]inspect.DeadLetterPayloads, len(letters))

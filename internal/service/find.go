@@ -67,6 +67,7 @@ func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reply := newList[FoundRow](nil)
 	payloads, bytes := q.Payloads, 0
 	for _, queue := range queues {
@@ -88,6 +89,7 @@ func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 			return nil, failed
 		}
 	}
+
 	if len(reply.Unreached) > 0 && len(reply.Unreached) == len(queues) {
 		return nil, err
 	}
@@ -109,7 +111,11 @@ func bytesOf(f *inspect.Found) (n int) {
 }
 
 // payloadPlaces are the values of place.
-var payloadPlaces = map[string]inspect.Place{"queued": inspect.PlaceQueued, "claimed": inspect.PlaceClaimed, "dead": inspect.PlaceDead}
+var payloadPlaces = map[string]inspect.Place{
+	"queued":  inspect.PlaceQueued,
+	"claimed": inspect.PlaceClaimed,
+	"dead":    inspect.PlaceDead,
+}
 
 // PayloadsQuery chooses a page of the payloads of an id.
 type PayloadsQuery struct {
@@ -128,6 +134,7 @@ func (c *call) payloadsOf(q *PayloadsQuery) (*List[Payload], error) {
 	if err != nil {
 		return nil, err
 	}
+
 	o := inspect.PayloadOptions{Place: payloadPlaces[q.Place], After: after, Limit: q.Limit + 1}
 	reply := newList[Payload](nil)
 	bytes := 0
@@ -139,6 +146,7 @@ func (c *call) payloadsOf(q *PayloadsQuery) (*List[Payload], error) {
 			reply.Next = after.String()
 			break
 		}
+
 		one := []core.Payload{p.Payload}
 		reply.Items = append(reply.Items, c.payloads(c.queue, q.ID, one, 1)...)
 		after, bytes = p.Cursor, bytes+sizeOf(one)
@@ -212,28 +220,53 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	servers := v.Servers
 	if servers == nil {
 		servers = []string{}
 	}
+
 	var owner *OwnerRow
 	if o := v.OwnerFacts; v.Owner != "" {
 		owner = &OwnerRow{
-			Name: v.Owner, Draining: o.Draining, Lanes: o.Lanes, Busy: o.Busy, MaxLanes: o.MaxLanes, QueueBusy: o.QueueBusy,
-			Parallel: o.Parallel, BatchSize: o.BatchSize, LaneBusy: o.LaneBusy, MaxRecoveries: o.MaxRecoveries, LastChance: c.lastChance(o.LastChance.Shard, o.LastChance.ID),
+			Name:          v.Owner,
+			Draining:      o.Draining,
+			Lanes:         o.Lanes,
+			Busy:          o.Busy,
+			MaxLanes:      o.MaxLanes,
+			QueueBusy:     o.QueueBusy,
+			Parallel:      o.Parallel,
+			BatchSize:     o.BatchSize,
+			LaneBusy:      o.LaneBusy,
+			MaxRecoveries: o.MaxRecoveries,
+			LastChance:    c.lastChance(o.LastChance.Shard, o.LastChance.ID),
 		}
-		if o.LastChance.Shard.Queue != q.Queue && owner.LastChance != nil { // which the caller need not have the right to see
+		// The caller need not have the right to see the other queue.
+		if o.LastChance.Shard.Queue != q.Queue && owner.LastChance != nil {
 			owner.LastChance.ID = ""
 		}
 	}
+
 	var schedules []ScheduleRow
 	for at := range v.Schedules {
 		schedules = append(schedules, c.schedule(&v.Schedules[at], 0))
 	}
+
 	return &WhyReply{
-		Reason: v.Reason.String(), Text: c.redactedText(q.Queue, v.Text, v.Alone, v.OwnerFacts.LastChance.ID), Until: v.Until.UTC(),
-		Ahead: v.Ahead, Alone: c.ID(q.Queue, v.Alone),
-		RunningSince: v.RunningSince.UTC(), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
-		Found: c.foundIn(q.Queue, &v.Found, 0), Schedules: schedules, AsOf: v.Now.UTC(),
+		Reason:         v.Reason.String(),
+		Text:           c.redactedText(q.Queue, v.Text, v.Alone, v.OwnerFacts.LastChance.ID),
+		Until:          v.Until.UTC(),
+		Ahead:          v.Ahead,
+		Alone:          c.ID(q.Queue, v.Alone),
+		RunningSince:   v.RunningSince.UTC(),
+		MaxRetries:     v.MaxRetries,
+		MaxRunning:     v.MaxRunning,
+		Busy:           v.Busy,
+		Servers:        servers,
+		ServersUnknown: v.ServersUnknown,
+		Owner:          owner,
+		Found:          c.foundIn(q.Queue, &v.Found, 0),
+		Schedules:      schedules,
+		AsOf:           v.Now.UTC(),
 	}, nil
 }

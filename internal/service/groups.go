@@ -45,9 +45,22 @@ func (c *call) groups(q *GroupsQuery) (*GroupsReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply := &GroupsReply{Items: []GroupRow{}, Total: groups.Total, Dead: groups.Dead, Unreached: shardNames(unreached), AsOf: groups.Now.UTC()}
+
+	reply := &GroupsReply{
+		Items:     []GroupRow{},
+		Total:     groups.Total,
+		Dead:      groups.Dead,
+		Unreached: shardNames(unreached),
+		AsOf:      groups.Now.UTC(),
+	}
 	for _, g := range groups.Groups {
-		reply.Items = append(reply.Items, GroupRow{c.groupKey(g.Name), c.ErrorText(c.queue, "", g.Name), g.Count, g.First.UTC(), g.Last.UTC()})
+		reply.Items = append(reply.Items, GroupRow{
+			c.groupKey(g.Name),
+			c.ErrorText(c.queue, "", g.Name),
+			g.Count,
+			g.First.UTC(),
+			g.Last.UTC(),
+		})
 	}
 	return reply, nil
 }
@@ -68,7 +81,9 @@ func (s *Service) group(key string) (string, error) {
 	}
 	name, err := s.sealer.open(key)
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no such group, or its name was made with another CursorKey", inspect.ErrInvalidOptions)
+		return "", fmt.Errorf(
+			"%w: there is no such group, or its name was made with another CursorKey",
+			inspect.ErrInvalidOptions)
 	}
 	return name, nil
 }

@@ -34,9 +34,17 @@ type JobRow struct {
 
 func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) JobRow {
 	return JobRow{
-		ID: c.ID(queue, j.ID), PerformAt: j.PerformAt.UTC(), Retries: j.Retries, Held: j.Held, Recoveries: j.Recoveries, FirstPush: j.FirstPush.UTC(),
-		LastError: c.ErrorText(queue, j.ID, j.LastError), Tags: c.tags(j.Tags), PayloadCount: j.PayloadCount,
-		Payloads: c.payloads(queue, j.ID, j.Payloads, payloads), Cursor: c.sealed(j.Cursor.String()),
+		ID:           c.ID(queue, j.ID),
+		PerformAt:    j.PerformAt.UTC(),
+		Retries:      j.Retries,
+		Held:         j.Held,
+		Recoveries:   j.Recoveries,
+		FirstPush:    j.FirstPush.UTC(),
+		LastError:    c.ErrorText(queue, j.ID, j.LastError),
+		Tags:         c.tags(j.Tags),
+		PayloadCount: j.PayloadCount,
+		Payloads:     c.payloads(queue, j.ID, j.Payloads, payloads),
+		Cursor:       c.sealed(j.Cursor.String()),
 	}
 }
 
@@ -45,11 +53,15 @@ func (c *call) jobs(q *JobsQuery) (*List[JobRow], error) {
 	if err != nil {
 		return nil, err
 	}
+
 	o.Fresh, o.Held = q.Fresh, q.Held
-	f, err := tagged(&o, q.Tag, func(j *inspect.QueuedJob) ([]string, shown) { return j.Tags, shown{j.Cursor, sizeOf(j.Payloads)} })
+	f, err := tagged(&o, q.Tag, func(j *inspect.QueuedJob) ([]string, shown) {
+		return j.Tags, shown{j.Cursor, sizeOf(j.Payloads)}
+	})
 	if err != nil {
 		return nil, err
 	}
+
 	return page(c, q.Limit, f, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) JobRow {
 		return c.job(c.queue, j, q.Payloads)
 	})
@@ -79,8 +91,17 @@ type ClaimedRow struct {
 
 func (c *call) claimedJob(queue string, j *inspect.ClaimedJob, payloads int) ClaimedRow {
 	return ClaimedRow{
-		JobRow: c.job(queue, &j.QueuedJob, payloads), Shard: j.Shard.String(), Owner: j.Owner, Node: j.Node, Token: j.Token, Since: j.Since.UTC(),
-		Begun: j.Begun, LeaseOver: j.LeaseOver, LeaseUntil: j.LeaseUntil.UTC(), Cancelled: j.Cancelled, Drop: j.Drop,
+		JobRow:     c.job(queue, &j.QueuedJob, payloads),
+		Shard:      j.Shard.String(),
+		Owner:      j.Owner,
+		Node:       j.Node,
+		Token:      j.Token,
+		Since:      j.Since.UTC(),
+		Begun:      j.Begun,
+		LeaseOver:  j.LeaseOver,
+		LeaseUntil: j.LeaseUntil.UTC(),
+		Cancelled:  j.Cancelled,
+		Drop:       j.Drop,
 	}
 }
 
@@ -89,10 +110,13 @@ func (c *call) claimed(q *ClaimedQuery) (*List[ClaimedRow], error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := tagged(&o, q.Tag, func(j *inspect.ClaimedJob) ([]string, shown) { return j.Tags, shown{j.Cursor, sizeOf(j.Payloads)} })
+	f, err := tagged(&o, q.Tag, func(j *inspect.ClaimedJob) ([]string, shown) {
+		return j.Tags, shown{j.Cursor, sizeOf(j.Payloads)}
+	})
 	if err != nil {
 		return nil, err
 	}
+
 	return page(c, q.Limit, f, c.inspector.Claimed(c.ctx, c.queue, o), func(j *inspect.ClaimedJob) ClaimedRow {
 		return c.claimedJob(c.queue, j, q.Payloads)
 	})

@@ -62,12 +62,18 @@ func (q *PageQuery) about(a *Action) {
 // options returns the options of a page. from has the form that the order requires.
 func (c *call) options(q *PageQuery, sort, from, prefix string) (o inspect.ListOptions, err error) {
 	o = inspect.ListOptions{
-		SortBy: orders[sort], Descending: q.Desc, Prefix: prefix, Shards: q.Shard,
-		Limit: q.Limit, Payloads: q.Payloads, ErrorBytes: q.ErrorBytes,
+		SortBy:     orders[sort],
+		Descending: q.Desc,
+		Prefix:     prefix,
+		Shards:     q.Shard,
+		Limit:      q.Limit,
+		Payloads:   q.Payloads,
+		ErrorBytes: q.ErrorBytes,
 	}
 	if o.After, err = c.cursor(q.After); err != nil || from == "" {
 		return o, err
 	}
+
 	switch o.SortBy {
 	case inspect.ByID, inspect.RetryingByID:
 		o.FromID = from
@@ -77,7 +83,8 @@ func (c *call) options(q *PageQuery, sort, from, prefix string) (o inspect.ListO
 		}
 	default:
 		if o.FromTime, err = time.Parse(time.RFC3339Nano, from); err != nil {
-			return o, ProblemBadRequest.With("from is %q; a list by time begins at a time such as 2026-01-02T15:04:05Z", from)
+			return o, ProblemBadRequest.With(
+				"from is %q; a list by time begins at a time such as 2026-01-02T15:04:05Z", from)
 		}
 	}
 	return o, nil
@@ -85,8 +92,11 @@ func (c *call) options(q *PageQuery, sort, from, prefix string) (o inspect.ListO
 
 // orders are the values of sort.
 var orders = map[string]inspect.SortBy{
-	"time": inspect.ByTime, "id": inspect.ByID,
-	"retrying": inspect.RetryingByTime, "retrying_id": inspect.RetryingByID, "retries": inspect.RetryingByCount,
+	"time":        inspect.ByTime,
+	"id":          inspect.ByID,
+	"retrying":    inspect.RetryingByTime,
+	"retrying_id": inspect.RetryingByID,
+	"retries":     inspect.RetryingByCount,
 }
 
 // shown is a page's access to its elements.
@@ -121,6 +131,7 @@ func tagged[V any](o *inspect.ListOptions, tag string, of func(*V) ([]string, sh
 	if err := checkTag(tag); err != nil {
 		return f, err
 	}
+
 	f = tagFilter[V]{tag: tag, most: maxLooked, of: of}
 	if o.Payloads > 0 {
 		f.most = maxLookedPayloads
@@ -139,7 +150,13 @@ func checkTag(tag string) error {
 
 // page makes a page of a list. It ends early if the payloads that were read are large. By a tag it
 // also ends once the filter has looked at the most elements, or for tagTime.
-func page[V, R any](c *call, limit int, filter tagFilter[V], elements iter.Seq2[V, error], row func(*V) R) (*List[R], error) {
+func page[V, R any](
+	c *call,
+	limit int,
+	filter tagFilter[V],
+	elements iter.Seq2[V, error],
+	row func(*V) R,
+) (*List[R], error) {
 	reply := newList[R](nil)
 	began, byTag := time.Now(), filter.tag != ""
 	bytes, looked := 0, 0
@@ -152,10 +169,12 @@ func page[V, R any](c *call, limit int, filter tagFilter[V], elements iter.Seq2[
 			reply.Unreached = shardNames(unreached)
 			break
 		}
+
 		tags, s := filter.of(&v)
 		if looked, bytes = looked+1, bytes+s.bytes; !byTag || slices.Contains(tags, filter.tag) {
 			reply.Items = append(reply.Items, row(&v))
 		}
+
 		full := len(reply.Items) == limit || bytes >= maxPageBytes || byTag && time.Since(began) >= tagTime
 		if full || looked == filter.most {
 			reply.Next = c.sealed(s.cursor.String())

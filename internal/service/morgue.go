@@ -30,8 +30,14 @@ type DeadRow struct {
 
 func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) DeadRow {
 	return DeadRow{
-		ID: c.ID(queue, d.ID), ChangedAt: d.ChangedAt.UTC(), LastError: c.ErrorText(queue, d.ID, d.LastError), Group: c.groupKey(d.Group), Tags: c.tags(d.Tags),
-		PayloadCount: d.PayloadCount, Payloads: c.payloads(queue, d.ID, d.Payloads, payloads), Cursor: c.sealed(d.Cursor.String()),
+		ID:           c.ID(queue, d.ID),
+		ChangedAt:    d.ChangedAt.UTC(),
+		LastError:    c.ErrorText(queue, d.ID, d.LastError),
+		Group:        c.groupKey(d.Group),
+		Tags:         c.tags(d.Tags),
+		PayloadCount: d.PayloadCount,
+		Payloads:     c.payloads(queue, d.ID, d.Payloads, payloads),
+		Cursor:       c.sealed(d.Cursor.String()),
 	}
 }
 
@@ -43,10 +49,13 @@ func (c *call) morgue(q *MorgueQuery) (*List[DeadRow], error) {
 	if o.Group, err = c.group(q.Group); err != nil {
 		return nil, err
 	}
-	f, err := tagged(&o, q.Tag, func(d *inspect.DeadLetter) ([]string, shown) { return d.Tags, shown{d.Cursor, sizeOf(d.Payloads)} })
+	f, err := tagged(&o, q.Tag, func(d *inspect.DeadLetter) ([]string, shown) {
+		return d.Tags, shown{d.Cursor, sizeOf(d.Payloads)}
+	})
 	if err != nil {
 		return nil, err
 	}
+
 	return page(c, q.Limit, f, c.inspector.Morgue(c.ctx, c.queue, o), func(d *inspect.DeadLetter) DeadRow {
 		return c.deadLetter(c.queue, d, q.Payloads)
 	})

@@ -58,7 +58,8 @@ func (c *call) halfway(err error) error {
 	case r == nil:
 		p.Detail += "; no entry is known to have moved; send the request again to continue"
 	case r.Continue != "":
-		p.Detail += fmt.Sprintf("; %d entries have moved; send the request again with the continue of the result", r.Handled)
+		p.Detail += fmt.Sprintf(
+			"; %d entries have moved; send the request again with the continue of the result", r.Handled)
 	default:
 		p.Detail += fmt.Sprintf("; %d entries have moved; send the request again to move the others", r.Handled)
 	}

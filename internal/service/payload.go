@@ -53,6 +53,7 @@ func (c *call) payloads(queue, id string, list []core.Payload, most int) []Paylo
 	if most == 0 {
 		return nil
 	}
+
 	shown := make([]Payload, 0, min(most, len(list)))
 	for _, p := range list[:min(most, len(list))] {
 		view := Payload{Score: p.Score, Octets: OctetsOf(c.bytes(queue, id, p.Data))}

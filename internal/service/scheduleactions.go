@@ -98,6 +98,7 @@ func (b *ScheduleEditBody) edit() (edit inspect.ScheduleEdit, err error) {
 	if edit.Every, err = secondsOf("every_seconds", b.Every); err != nil {
 		return edit, err
 	}
+
 	if b.Payload != nil {
 		data, err := b.Payload.Bytes()
 		if err != nil {
@@ -105,9 +106,11 @@ func (b *ScheduleEditBody) edit() (edit inspect.ScheduleEdit, err error) {
 		}
 		edit.Payload = &data
 	}
+
 	if edit.Jitter, err = secondsOf("jitter_seconds", b.Jitter); err != nil {
 		return edit, err
 	}
+
 	if b.Catchup != nil {
 		within, err := seconds("within_seconds", b.Catchup.Within)
 		if err != nil {

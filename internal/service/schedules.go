@@ -96,13 +96,33 @@ type BackfillRow struct {
 // schedule returns the row of a schedule. payloads above 0 shows its payload.
 func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 	row := ScheduleRow{
-		Name: s.Name, ID: c.ID(s.Queue, s.ID), Shard: core.Shard{Queue: s.Queue, Index: s.Shard}.String(),
-		Spec: s.Spec, Words: specs.Words(s.Spec), Zone: specs.Zone(s.Spec),
-		Due: utc(s.Due), Late: s.Late.Seconds(), Paused: s.Paused, Note: c.note(s),
-		Jitter: s.Jitter.Seconds(), CatchupMost: max(1, s.Catchup.Most), CatchupWithin: s.Catchup.Within.Seconds(), Skip: s.Skip,
-		Tags: c.tags(s.Tags.List()), Set: s.Set, Version: s.Version, Edited: s.Edited, By: s.By, ChangedAt: s.ChangedAt.Time().UTC(),
-		Fired: s.Fired, Missed: s.Missed, Skipped: s.Skipped, Broken: c.ErrorText(s.Queue, s.ID, s.Broken),
+		Name:          s.Name,
+		ID:            c.ID(s.Queue, s.ID),
+		Shard:         core.Shard{Queue: s.Queue, Index: s.Shard}.String(),
+		Spec:          s.Spec,
+		Words:         specs.Words(s.Spec),
+		Zone:          specs.Zone(s.Spec),
+		Due:           utc(s.Due),
+		Late:          s.Late.Seconds(),
+		Paused:        s.Paused,
+		Note:          c.note(s),
+		Jitter:        s.Jitter.Seconds(),
+		CatchupMost:   max(1, s.Catchup.Most),
+		CatchupWithin: s.Catchup.Within.Seconds(),
+		Skip:          s.Skip,
+		Tags:          c.tags(s.Tags.List()),
+		Set:           s.Set,
+		Version:       s.Version,
+		Edited:        s.Edited,
+		By:            s.By,
+		ChangedAt:     s.ChangedAt.Time().UTC(),
+		Fired:         s.Fired,
+		Missed:        s.Missed,
+		Skipped:       s.Skipped,
+		Broken:        c.ErrorText(s.Queue, s.ID, s.Broken),
 	}
+
+	// Fields that not every schedule has are absent from its row, not zero.
 	if s.Next < core.MaxInstant {
 		row.Next = s.Next.Time().UTC()
 	}
@@ -112,6 +132,7 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 	if s.FixedScore {
 		row.Score = &s.Score
 	}
+
 	if payloads > 0 {
 		row.Payload = &SchedulePayload{Octets: OctetsOf(c.bytes(s.Queue, s.ID, s.Data))}
 		if s.Meta != nil && c.o.RedactPayload == nil {
@@ -119,6 +140,7 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 			row.Payload.Meta, row.Payload.MetaBase64 = meta.Data, meta.Base64
 		}
 	}
+
 	if b := s.Backfill; b != nil {
 		row.Backfill = &BackfillRow{b.From.Time().UTC(), b.To.Time().UTC(), b.Ticks, b.By, b.At.Time().UTC()}
 	}
@@ -156,17 +178,22 @@ func (c *call) scheduleAfter(text string) (k core.ScheduleKey, err error) {
 	if err != nil {
 		return k, err
 	}
+
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	name, id, whole := strings.Cut(string(data), " ") // no name has a space
 	k = core.ScheduleKey{ID: id, Name: name}
 	if err != nil || !whole || k.Validate() != nil {
-		return core.ScheduleKey{}, fmt.Errorf("%w: %.40q; give the value of next of the previous page", inspect.ErrInvalidCursor, text)
+		return core.ScheduleKey{}, fmt.Errorf(
+			"%w: %.40q; give the value of next of the previous page", inspect.ErrInvalidCursor, text)
 	}
 	return k, nil
 }
 
 func (c *call) schedules(q *SchedulesQuery) (*List[ScheduleRow], error) {
-	o := inspect.ScheduleOptions{ScheduleSelection: inspect.ScheduleSelection{ID: q.ID, Name: q.Name}, Limit: q.Limit}
+	o := inspect.ScheduleOptions{
+		ScheduleSelection: inspect.ScheduleSelection{ID: q.ID, Name: q.Name},
+		Limit:             q.Limit,
+	}
 	var err error
 	if o.After, err = c.scheduleAfter(q.After); err != nil {
 		return nil, err
@@ -183,6 +210,7 @@ func (c *call) schedules(q *SchedulesQuery) (*List[ScheduleRow], error) {
 			reply.Unreached = shardNames(unreached)
 			break
 		}
+
 		reply.Items = append(reply.Items, c.schedule(&s, q.Payloads))
 		if q.Payloads > 0 {
 			bytes += len(s.Data) + len(s.Meta)
@@ -251,6 +279,7 @@ func (c *call) oneSchedule(q *ScheduleQuery) (*ScheduleReply, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reply := &ScheduleReply{ScheduleRow: c.schedule(&s, q.Payloads), NextTicks: []NextTick{}}
 	ticks, err := s.NextTicks(q.Ticks)
 	if err != nil {

@@ -26,6 +26,7 @@ func (s *Service) seal() error {
 		key = make([]byte, 32)
 		rand.Read(key) // never fails
 	}
+
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return fmt.Errorf("cursor key: %w", err)
@@ -34,6 +35,7 @@ func (s *Service) seal() error {
 	if err != nil {
 		return fmt.Errorf("cursor key: %w", err)
 	}
+
 	s.sealer = &sealer{gcm: gcm, key: key}
 	return nil
 }

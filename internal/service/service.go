@@ -103,7 +103,8 @@ func (w *Caller) May(a Action) error {
 		return nil
 	}
 	if err := w.Authorize(a); errors.Is(err, ErrUnauthenticated) {
-		return problemUnauthenticated.With("send the header Authorization: a name and a password by HTTP basic authentication, or a token as Bearer, as this server takes them")
+		return problemUnauthenticated.With("send the header Authorization: " +
+			"a name and a password by HTTP basic authentication, or a token as Bearer, as this server takes them")
 	} else if err != nil {
 		return problemForbidden.With("%s is not allowed here", a.Verb)
 	}
@@ -185,9 +186,11 @@ func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R,
 			err = who.May(other)
 		}
 	}
+
 	if o.Acts && who.Service.o.ReadOnly {
 		err = problemForbidden.With("%s is not allowed here: the API is read-only", a.Verb)
 	}
+
 	var reply *R
 	if err == nil {
 		reply, err = o.within(ctx, who, &a, in)
@@ -209,14 +212,17 @@ func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I) (*R
 			return nil, problemBusy.With("at most %d run at once; try again when one has ended", MaxBulk)
 		}
 	}
+
 	ctx, end := context.WithTimeout(ctx, o.Time)
 	defer end()
+
 	if o.Acts {
 		ctx = inspect.WithActor(ctx, who.Actor())
 		if p, ok := any(in).(preview); !ok || !p.isPreview() {
 			defer s.snapshots.forget()
 		}
 	}
+
 	return o.run(&call{s, ctx, a.Queue}, in)
 }
 

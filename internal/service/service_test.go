@@ -20,6 +20,7 @@ func TestUnknownQueuesAreNotRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for n := range 100 {
 		queue := fmt.Sprintf("q%d", n)
 		_, err := QueueStats.Do(context.Background(), &Caller{Service: s}, queue, &NoQuery{})
@@ -27,6 +28,7 @@ func TestUnknownQueuesAreNotRemembered(t *testing.T) {
 			t.Fatalf("%s: %v", queue, err)
 		}
 	}
+
 	if n := len(s.snapshots.byQueue); n > 0 {
 		t.Errorf("%d snapshots of what is no queue", n)
 	}
@@ -38,6 +40,7 @@ func TestTheRightsComeFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var asked []Action
 	who := &Caller{Service: s, Authorize: func(a Action) error {
 		if asked = append(asked, a); a.Bulk {
@@ -45,6 +48,7 @@ func TestTheRightsComeFirst(t *testing.T) {
 		}
 		return errors.New("secret")
 	}}
+
 	_, refused := Revive.Do(context.Background(), who, "orders", &MorgueBody{BulkBody: BulkBody{IDs: []string{"a"}}})
 	_, unknown := Revive.Do(context.Background(), who, "orders", &MorgueBody{BulkBody: BulkBody{Match: &Match{}}})
 	for name, err := range map[string]error{"forbidden": refused, "unauthenticated": unknown} {
@@ -52,7 +56,9 @@ func TestTheRightsComeFirst(t *testing.T) {
 			t.Errorf("%v, want the problem %s", err, name)
 		}
 	}
-	if len(asked) != 2 || asked[0].Verb != "revive" || asked[0].Queue != "orders" || len(asked[0].IDs) != 1 || !asked[1].Bulk {
+
+	if len(asked) != 2 || asked[0].Verb != "revive" || asked[0].Queue != "orders" || len(asked[0].IDs) != 1 ||
+		!asked[1].Bulk {
 		t.Errorf("asked for %+v", asked)
 	}
 }
@@ -81,6 +87,7 @@ func FuzzCursor(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Add("AGQwMDAwMg")
 	f.Add(closed.sealed("AGQwMDAwMg"))
 	f.Fuzz(func(t *testing.T, text string) {
@@ -105,16 +112,20 @@ func TestAPreviewKeepsTheSharedStatistics(t *testing.T) {
 	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
 		t.Fatal(err)
 	}
+
 	s, err := New(inspect.New(store, inspect.Options{}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	who := &Caller{Service: s, Actor: func() inspect.Actor { return inspect.Actor{} }}
 	if _, err := QueueStats.Do(t.Context(), who, "orders", &NoQuery{}); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, dry := range []bool{true, false} {
-		if _, err := Purge.Do(t.Context(), who, "orders", &MorgueBody{BulkBody: BulkBody{Match: &Match{}, DryRun: dry}}); err != nil {
+		if _, err := Purge.Do(t.Context(), who, "orders",
+			&MorgueBody{BulkBody: BulkBody{Match: &Match{}, DryRun: dry}}); err != nil {
 			t.Fatal(err)
 		}
 		if kept := len(s.snapshots.byQueue) > 0; kept != dry {
@@ -130,6 +141,7 @@ func TestAPageByTagEndsAlsoIfItFindsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, size := range map[string]int{"bytes": maxPageBytes / 4, "time": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -142,17 +154,25 @@ func TestAPageByTagEndsAlsoIfItFindsNothing(t *testing.T) {
 						ok = yield("", nil)
 					}
 				}
+
 				cursor, err := s.cursor("AGQwMDAwMg")
 				if err != nil {
 					t.Fatal(err)
 				}
-				filter := tagFilter[string]{tag: "rare", most: 50, of: func(*string) ([]string, shown) { return nil, shown{cursor, size} }}
-				reply, err := page(&call{Service: s, ctx: t.Context()}, 10, filter, elements, func(*string) string { return "row" })
+
+				filter := tagFilter[string]{tag: "rare", most: 50, of: func(*string) ([]string, shown) {
+					return nil, shown{cursor, size}
+				}}
+				reply, err := page(&call{Service: s, ctx: t.Context()}, 10, filter, elements, func(*string) string {
+					return "row"
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				if read != 4 || reply.Next != cursor.String() || len(reply.Items) > 0 {
-					t.Errorf("%d elements were read; next %q, items %q; want 4 elements, then a next page", read, reply.Next, reply.Items)
+					t.Errorf("%d elements were read; next %q, items %q; want 4 elements, then a next page",
+						read, reply.Next, reply.Items)
 				}
 			})
 		})

@@ -35,8 +35,20 @@ type Counts struct {
 
 func countsOf(c *inspect.Counts) Counts {
 	return Counts{
-		Length: c.Length(), MorgueLength: c.Dead, Waiting: c.Waiting(), Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Held: c.Held, Claimed: c.Claimed,
-		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Superseded: c.Superseded, Oldest: c.Oldest.UTC(),
+		Length:       c.Length(),
+		MorgueLength: c.Dead,
+		Waiting:      c.Waiting(),
+		Lag:          c.Lag.Seconds(),
+		Fresh:        c.Fresh,
+		Retrying:     c.Retrying,
+		Held:         c.Held,
+		Claimed:      c.Claimed,
+		Orphaned:     c.Orphaned,
+		Quarantined:  c.Quarantined,
+		Processed:    c.Processed,
+		Failed:       c.Failed,
+		Superseded:   c.Superseded,
+		Oldest:       c.Oldest.UTC(),
 	}
 }
 
@@ -46,12 +58,23 @@ func (c *Counts) Add(o Counts) {
 		c.Oldest = o.Oldest
 	}
 	c.Lag = max(c.Lag, o.Lag)
+
 	for _, sum := range []struct {
 		into *int64
 		of   int64
 	}{
-		{&c.Length, o.Length}, {&c.MorgueLength, o.MorgueLength}, {&c.Waiting, o.Waiting}, {&c.Fresh, o.Fresh}, {&c.Retrying, o.Retrying}, {&c.Held, o.Held}, {&c.Claimed, o.Claimed},
-		{&c.Orphaned, o.Orphaned}, {&c.Quarantined, o.Quarantined}, {&c.Processed, o.Processed}, {&c.Failed, o.Failed}, {&c.Superseded, o.Superseded},
+		{&c.Length, o.Length},
+		{&c.MorgueLength, o.MorgueLength},
+		{&c.Waiting, o.Waiting},
+		{&c.Fresh, o.Fresh},
+		{&c.Retrying, o.Retrying},
+		{&c.Held, o.Held},
+		{&c.Claimed, o.Claimed},
+		{&c.Orphaned, o.Orphaned},
+		{&c.Quarantined, o.Quarantined},
+		{&c.Processed, o.Processed},
+		{&c.Failed, o.Failed},
+		{&c.Superseded, o.Superseded},
 	} {
 		*sum.into += sum.of
 	}
@@ -66,7 +89,13 @@ type queueCounts struct {
 }
 
 func queueCountsOf(s *inspect.QueueStats) queueCounts {
-	return queueCounts{countsOf(&s.Counts), s.Queue.Shards, s.Queue.IndexIDs, s.Queue.Merge.String(), s.Queue.Paused}
+	return queueCounts{
+		countsOf(&s.Counts),
+		s.Queue.Shards,
+		s.Queue.IndexIDs,
+		s.Queue.Merge.String(),
+		s.Queue.Paused,
+	}
 }
 
 // StatsReply is the size and lag of queues.
@@ -82,7 +111,12 @@ func (c *call) stats(q *statsQuery) (*StatsReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply := &StatsReply{ByWorker: make(map[string]queueCounts, len(s.stats)), Unreached: shardNames(s.unreached), AsOf: s.asOf()}
+
+	reply := &StatsReply{
+		ByWorker:  make(map[string]queueCounts, len(s.stats)),
+		Unreached: shardNames(s.unreached),
+		AsOf:      s.asOf(),
+	}
 	for at := range s.stats {
 		queue := queueCountsOf(&s.stats[at])
 		reply.ByWorker[s.stats[at].Queue.Name] = queue
@@ -117,12 +151,26 @@ func (c *call) queueStats(*NoQuery) (*QueueReply, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	of := &s.stats[0]
-	reply := &QueueReply{Name: of.Queue.Name, queueCounts: queueCountsOf(of), Unreached: shardNames(s.unreached), AsOf: s.asOf()}
+	reply := &QueueReply{
+		Name:        of.Queue.Name,
+		queueCounts: queueCountsOf(of),
+		Unreached:   shardNames(s.unreached),
+		AsOf:        s.asOf(),
+	}
+
 	reply.ShardList = make([]shardRow, len(of.Shards))
 	for at := range of.Shards {
 		sh := &of.Shards[at]
-		reply.ShardList[at] = shardRow{sh.Shard.String(), sh.Shard.Index, countsOf(&sh.Counts), sh.Owner, sh.Token, sh.ExpiresAt.UTC()}
+		reply.ShardList[at] = shardRow{
+			sh.Shard.String(),
+			sh.Shard.Index,
+			countsOf(&sh.Counts),
+			sh.Owner,
+			sh.Token,
+			sh.ExpiresAt.UTC(),
+		}
 	}
 	return reply, nil
 }
@@ -229,9 +277,12 @@ func (c *call) snapshot(queue string) (snapped, error) {
 	case <-c.ctx.Done():
 		return snapped{}, c.ctx.Err()
 	}
+
+	// Another request may have read the store while this one waited.
 	if !c.snapshots.look(s.at) {
 		return s.snapped, nil
 	}
+
 	fresh, err := c.snap(queue)
 	if err != nil {
 		c.snapshots.drop(queue)
@@ -244,10 +295,12 @@ func (c *call) snapshot(queue string) (snapped, error) {
 func (c *call) snap(queue string) (s snapped, err error) {
 	began := time.Now()
 	defer func() { c.snapshots.looked(time.Since(began)) }()
+
 	var names []string
 	if queue != "" {
 		names = []string{queue}
 	}
+
 	s.stats, err = c.inspector.Stats(c.ctx, names...)
 	if s.unreached, err = c.partial(err); err != nil {
 		return s, err
@@ -255,6 +308,7 @@ func (c *call) snap(queue string) (s snapped, err error) {
 	if queue != "" && len(s.stats) != 1 {
 		return s, inspect.ErrUnknownQueue
 	}
+
 	s.at = time.Now()
 	return s, nil
 }

@@ -39,9 +39,11 @@ func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
 	if err != nil {
 		return nil, err
 	}
+
 	from := min(q.After, len(all))
 	to := min(from+q.Limit, len(all))
 	rows, errs := make([]TrackedRow, to-from), make([]error, to-from)
+
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, trackedAtOnce)
 	for n, t := range all[from:to] {
@@ -52,6 +54,7 @@ func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
 		})
 	}
 	wait.Wait()
+
 	reply := newList(rows)
 	if to < len(all) {
 		reply.Next = strconv.Itoa(to)
@@ -71,10 +74,12 @@ func (c *call) trackedRow(t inspect.TrackedID) (TrackedRow, error) {
 	row := TrackedRow{ID: c.ID(c.queue, t.ID), Since: t.Since.UTC()}
 	ctx, end := context.WithTimeout(c.ctx, trackedTime)
 	defer end()
+
 	switch why, err := (&call{c.Service, ctx, c.queue}).why(&WhyQuery{Queue: c.queue, ID: t.ID}); {
 	case err == nil:
 		row.Reason, row.Text, row.Until = why.Reason, why.Text, why.Until
-	case !errors.Is(c.ctx.Err(), context.Canceled) && (ctx.Err() != nil || c.ProblemOf(c.queue, err).silent()):
+	case !errors.Is(c.ctx.Err(), context.Canceled) &&
+		(ctx.Err() != nil || c.ProblemOf(c.queue, err).silent()):
 		row.Reason, row.Text = Unreached, UnreachedText
 	default:
 		return row, err

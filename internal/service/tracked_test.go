@@ -29,17 +29,28 @@ func TestTrackedIDsBesideAPartThatHangs(t *testing.T) {
 				if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
 					t.Fatal(err)
 				}
+
 				for n := range ids {
 					id := fmt.Sprintf("id-%d", n)
 					entries := []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("x")}}}
-					if _, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries}); err != nil {
+					if _, err := store.Push(t.Context(), ports.PushRequest{
+						Queue:      "orders",
+						Shards:     1,
+						Generation: 1,
+						Entries:    entries,
+					}); err != nil {
 						t.Fatal(err)
 					}
 					if _, err := store.Track(t.Context(), ports.TrackRequest{Queue: "orders", ID: id}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				partly := storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+
+				partly := storekit.Intercept(store, func(
+					ctx context.Context,
+					call storekit.Call,
+					next func(context.Context) error,
+				) error {
 					if hangs(call) {
 						<-ctx.Done()
 						return ctx.Err()
@@ -50,10 +61,12 @@ func TestTrackedIDsBesideAPartThatHangs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				list, err := Tracked.Do(t.Context(), &Caller{Service: s}, "orders", &TrackedQuery{Limit: ids})
 				if err != nil || len(list.Items) != ids {
 					t.Fatalf("%+v, %v; want %d rows", list, err, ids)
 				}
+
 				for _, row := range list.Items {
 					if hung := name == "the shard of an id" && row.ID == "id-2"; (row.Reason == Unreached) != hung {
 						t.Errorf("the row of %s: %+v", row.ID, row)

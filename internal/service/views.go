@@ -54,16 +54,23 @@ func (c *call) history(q *historyQuery) (*List[HistoryRow], error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reply := newList[HistoryRow](nil)
 	reply.Unreached = shardNames(unreached)
 	for at := range minutes {
 		m := &minutes[at]
 		reply.Items = append(reply.Items, HistoryRow{
-			At: m.At.UTC(), Processed: m.Processed, Failed: m.Failed,
-			WaitMean: m.WaitMean.Seconds(), WaitDeviation: m.WaitDeviation.Seconds(),
-			WaitP50: m.Wait.Quantile(0.5).Seconds(), WaitP99: m.Wait.Quantile(0.99).Seconds(),
-			RunMean: m.RunMean.Seconds(), RunDeviation: m.RunDeviation.Seconds(),
-			RunP50: m.Run.Quantile(0.5).Seconds(), RunP99: m.Run.Quantile(0.99).Seconds(),
+			At:            m.At.UTC(),
+			Processed:     m.Processed,
+			Failed:        m.Failed,
+			WaitMean:      m.WaitMean.Seconds(),
+			WaitDeviation: m.WaitDeviation.Seconds(),
+			WaitP50:       m.Wait.Quantile(0.5).Seconds(),
+			WaitP99:       m.Wait.Quantile(0.99).Seconds(),
+			RunMean:       m.RunMean.Seconds(),
+			RunDeviation:  m.RunDeviation.Seconds(),
+			RunP50:        m.Run.Quantile(0.5).Seconds(),
+			RunP99:        m.Run.Quantile(0.99).Seconds(),
 		})
 	}
 	return reply, nil
@@ -98,9 +105,17 @@ func (c *call) quarantine(q *QuarantineQuery) (*List[QuarantineRow], error) {
 		if len(reply.Items) >= q.Limit {
 			break
 		}
+
 		reply.Items = append(reply.Items, QuarantineRow{
-			Shard: r.Shard.String(), Index: r.Shard.Index, Key: c.sealed(r.Key), ID: c.ID(c.queue, r.ID), Place: r.Place, Since: r.Since.UTC(),
-			Reason: c.ErrorText(c.queue, r.ID, r.Reason), Size: r.Size, Octets: OctetsOf(c.bytes(c.queue, r.ID, r.Stored)),
+			Shard:  r.Shard.String(),
+			Index:  r.Shard.Index,
+			Key:    c.sealed(r.Key),
+			ID:     c.ID(c.queue, r.ID),
+			Place:  r.Place,
+			Since:  r.Since.UTC(),
+			Reason: c.ErrorText(c.queue, r.ID, r.Reason),
+			Size:   r.Size,
+			Octets: OctetsOf(c.bytes(c.queue, r.ID, r.Stored)),
 		})
 	}
 	return reply, nil
@@ -165,15 +180,41 @@ func (c *call) nodes(*NoQuery) (*List[NodeRow], error) {
 func (c *call) node(n *inspect.Node) NodeRow {
 	s := &n.Status
 	row := NodeRow{
-		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Version: n.Version, State: n.State.String(), Lanes: n.Lanes,
-		Busy: s.Busy, Running: s.Running, Claimed: s.Claimed, Shards: s.Shards, Memory: s.Memory, Goroutines: s.Goroutines,
+		Owner:      n.Owner,
+		Name:       n.Name,
+		Host:       n.Host,
+		PID:        n.PID,
+		Version:    n.Version,
+		State:      n.State.String(),
+		Lanes:      n.Lanes,
+		Busy:       s.Busy,
+		Running:    s.Running,
+		Claimed:    s.Claimed,
+		Shards:     s.Shards,
+		Memory:     s.Memory,
+		Goroutines: s.Goroutines,
 		ClockAhead: s.ClockAhead.Seconds(),
-		StartedAt:  n.StartedAt.UTC(), ExpiresAt: n.ExpiresAt.UTC(), Queues: []nodeQueue{}, Longest: []runningRow{},
+		StartedAt:  n.StartedAt.UTC(),
+		ExpiresAt:  n.ExpiresAt.UTC(),
+		Queues:     []nodeQueue{},
+		Longest:    []runningRow{},
 		LastChance: c.lastChance(s.LastChance.Shard, s.LastChance.ID),
 	}
+
 	for _, q := range s.Queues {
 		row.Queues = append(row.Queues, nodeQueue{
-			q.Queue, q.Merge.String(), q.MaxRetries, q.MaxRecoveries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize, q.Shards, q.Running, q.Busy, q.Claimed,
+			q.Queue,
+			q.Merge.String(),
+			q.MaxRetries,
+			q.MaxRecoveries,
+			q.MaxRunning,
+			q.MaxLanes,
+			q.Parallel,
+			q.BatchSize,
+			q.Shards,
+			q.Running,
+			q.Busy,
+			q.Claimed,
 		})
 	}
 	for _, j := range s.Longest {
@@ -195,9 +236,16 @@ func (c *call) checks(*NoQuery) (*List[checkRow], error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reply := newList[checkRow](nil)
 	for _, k := range checks {
-		reply.Items = append(reply.Items, checkRow{k.Name, k.Server, k.Status.String(), c.ErrorText("", "", k.Value), k.Advice})
+		reply.Items = append(reply.Items, checkRow{
+			k.Name,
+			k.Server,
+			k.Status.String(),
+			c.ErrorText("", "", k.Value),
+			k.Advice,
+		})
 	}
 	return reply, nil
 }

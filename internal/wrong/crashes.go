@@ -35,6 +35,7 @@ func SuspectsList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListOp
 			o.Shards = append(o.Shards, s.Shards[at].Shard.Index)
 		}
 	}
+
 	lost := slices.ContainsFunc(nodes, func(n inspect.Node) bool {
 		return n.State == inspect.NodeGone && slices.Contains(n.Queues, s.Queue.Name)
 	})
@@ -54,6 +55,7 @@ func SuspectsOf(claims iter.Seq2[inspect.ClaimedJob, error]) (found Suspects, er
 		if job.Recoveries < core.AloneRecoveries {
 			continue
 		}
+
 		if found.Count++; job.Recoveries > found.Recoveries {
 			found.ID, found.Recoveries = job.ID, job.Recoveries
 		}
@@ -71,8 +73,10 @@ func (r *rules) crashes(s *inspect.QueueStats) {
 		}
 		allowed := maxRecoveries(n, s.Queue.Name)
 		most = max(most, allowed)
+
 		// The list of claimed jobs is older, and is not always read.
-		if l := n.Status.LastChance; l.Shard.Queue == s.Queue.Name && l.ID != "" && allowed >= core.AloneRecoveries && suspects.Count == 0 {
+		if l := n.Status.LastChance; l.Shard.Queue == s.Queue.Name && l.ID != "" &&
+			allowed >= core.AloneRecoveries && suspects.Count == 0 {
 			suspects = Suspects{Count: 1, ID: l.ID, Recoveries: allowed}
 		}
 	}
@@ -109,6 +113,7 @@ func maxRecoveries(n *inspect.Node, queue string) int {
 // otherRule adds a line if running servers declare another merge rule for a queue than it has.
 func (r *rules) otherRule(s *inspect.QueueStats) {
 	var names []string
+
 	var first core.MergeRule
 	for at := range r.Nodes {
 		n := &r.Nodes[at]
@@ -136,6 +141,7 @@ func (r *rules) otherRule(s *inspect.QueueStats) {
 	}
 	slices.Sort(names)
 	r.of(OtherRule, s, int64(len(names)), time.Time{},
-		"the merge rule is %v, but %s %s another, such as %v: deploy such programs with the queue's rule, since their next starts are refused",
+		"the merge rule is %v, but %s %s another, such as %v: "+
+			"deploy such programs with the queue's rule, since their next starts are refused",
 		s.Queue.Merge, someOf(names), declare, first)
 }

@@ -18,16 +18,29 @@ func TestSuspectsList(t *testing.T) {
 		nodes   []inspect.Node
 		ok      bool
 	}{
-		"a server was lost":               {2, []inspect.Node{server("blue", inspect.NodeGone, "emails", "orders")}, true},
-		"a server of another queue":       {2, []inspect.Node{server("blue", inspect.NodeGone, "emails")}, false},
-		"no server was lost":              {2, []inspect.Node{server("blue", inspect.NodeAlive, "orders"), server("red", inspect.NodeDraining, "orders")}, false},
-		"no job is claimed":               {0, []inspect.Node{server("blue", inspect.NodeGone, "orders")}, false},
-		"a server was lost, another runs": {1, []inspect.Node{server("red", inspect.NodeAlive, "orders"), server("red", inspect.NodeGone, "orders")}, true},
+		"a server was lost": {
+			2,
+			[]inspect.Node{server("blue", inspect.NodeGone, "emails", "orders")},
+			true,
+		},
+		"a server of another queue": {2, []inspect.Node{server("blue", inspect.NodeGone, "emails")}, false},
+		"no server was lost": {
+			2,
+			[]inspect.Node{server("blue", inspect.NodeAlive, "orders"), server("red", inspect.NodeDraining, "orders")},
+			false,
+		},
+		"no job is claimed": {0, []inspect.Node{server("blue", inspect.NodeGone, "orders")}, false},
+		"a server was lost, another runs": {
+			1,
+			[]inspect.Node{server("red", inspect.NodeAlive, "orders"), server("red", inspect.NodeGone, "orders")},
+			true,
+		},
 	} {
 		s := queue("orders", 4, 0, 0)
 		s.Shards[2].Claimed = tt.claimed
 		o, ok := SuspectsList(&s, tt.nodes)
-		if ok != tt.ok || ok && (!slices.Equal(o.Shards, []int{2}) || o.Limit != 1000 || o.ErrorBytes >= 0 || o.MaxCount >= 0) {
+		if ok != tt.ok || ok &&
+			(!slices.Equal(o.Shards, []int{2}) || o.Limit != 1000 || o.ErrorBytes >= 0 || o.MaxCount >= 0) {
 			t.Errorf("%s: %v, %+v; want %v, with bounds", name, ok, o, tt.ok)
 		}
 	}
@@ -35,6 +48,7 @@ func TestSuspectsList(t *testing.T) {
 
 func TestSuspectsOf(t *testing.T) {
 	boom := errors.New("boom")
+
 	for name, tt := range map[string]struct {
 		recoveries []int
 		err        error
@@ -59,6 +73,7 @@ func TestSuspectsOf(t *testing.T) {
 				yield(inspect.ClaimedJob{}, tt.err)
 			}
 		})
+
 		if diff := cmp.Diff(tt.want, got); diff != "" || errors.Is(err, boom) != (tt.err == boom) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}

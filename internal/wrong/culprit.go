@@ -36,10 +36,12 @@ func (r *rules) longest(queue string, shard int, least time.Duration) (job *culp
 		if n.State == inspect.NodeGone {
 			continue
 		}
+
 		for i := range n.Status.Longest {
 			j := &n.Status.Longest[i]
 			c := &culprit{j.Shard.Queue, j.ID, j.Began.Time()}
-			if c.queue == queue && (shard < 0 || j.Shard.Index == shard) && r.ran(c) >= least && (job == nil || c.began.Before(job.began)) {
+			if c.queue == queue && (shard < 0 || j.Shard.Index == shard) &&
+				r.ran(c) >= least && (job == nil || c.began.Before(job.began)) {
 				job = c
 			}
 		}
@@ -66,6 +68,7 @@ func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 	if most == 0 || busy < most {
 		return nil, ""
 	}
+
 	limit = " and is the only job that may run (MaxRunning 1)"
 	if most > 1 {
 		limit = fmt.Sprintf(" and no more than %d may run (MaxRunning)", most)
@@ -97,7 +100,8 @@ func (r *rules) runsLong(s *inspect.QueueStats) {
 
 // hasRun describes for how long a job has run.
 func (r *rules) hasRun(job *culprit) string {
-	return fmt.Sprintf("%s has run for %s", brief(r.shownID(job.queue, job.id)), figures.Span(r.ran(job).Round(time.Second)))
+	return fmt.Sprintf("%s has run for %s",
+		brief(r.shownID(job.queue, job.id)), figures.Span(r.ran(job).Round(time.Second)))
 }
 
 func (r *rules) ran(job *culprit) time.Duration { return max(0, r.Now.Sub(job.began)) }
@@ -126,12 +130,14 @@ func (r *rules) leavers(s *inspect.QueueStats) string {
 			owners[sh.Owner] = true
 		}
 	}
+
 	var names []string
 	for at := range r.Nodes {
 		if n := &r.Nodes[at]; n.State == inspect.NodeGone && owners[n.Owner] {
 			names = append(names, n.Name)
 		}
 	}
+
 	switch len(names) {
 	case 0:
 		return "a server that stopped responding"

@@ -12,7 +12,8 @@ import (
 // server was gone, or the time from which a job waits, whichever is later.
 func (r *rules) unservedSince(s *inspect.QueueStats) (since time.Time) {
 	for at := range r.Nodes {
-		if n := &r.Nodes[at]; n.State == inspect.NodeGone && slices.Contains(n.Queues, s.Queue.Name) && n.ExpiresAt.After(since) {
+		if n := &r.Nodes[at]; n.State == inspect.NodeGone &&
+			slices.Contains(n.Queues, s.Queue.Name) && n.ExpiresAt.After(since) {
 			since = n.ExpiresAt
 		}
 	}

@@ -34,7 +34,13 @@ type LastRetry struct {
 // nothing to report: no job waits for a retry, or no running server announces 5 or more retries for
 // the queue. If servers announce different numbers of retries, the largest counts.
 func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListOptions, ok bool) {
-	o = inspect.ListOptions{SortBy: inspect.RetryingByCount, Limit: mostLast + 1, ErrorBytes: -1, MaxCount: -1}
+	o = inspect.ListOptions{
+		SortBy:     inspect.RetryingByCount,
+		Limit:      mostLast + 1,
+		ErrorBytes: -1,
+		MaxCount:   -1,
+	}
+
 	for at := range nodes {
 		n := &nodes[at]
 		if n.State == inspect.NodeGone {
@@ -46,6 +52,7 @@ func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListO
 			}
 		}
 	}
+
 	for at := range s.Shards {
 		if s.Shards[at].Retrying > 0 {
 			o.Shards = append(o.Shards, s.Shards[at].Shard.Index)
@@ -68,6 +75,7 @@ func LastRetryOf(o inspect.ListOptions, jobs iter.Seq2[inspect.QueuedJob, error]
 		if job.Held { // its last retry has failed
 			continue
 		}
+
 		if l.Count == mostLast {
 			l.More = true
 			break
@@ -85,6 +93,7 @@ func (r *rules) lastRetry(s *inspect.QueueStats) {
 	if l.Count == 0 || s.Retrying == 0 {
 		return
 	}
+
 	names := make([]string, len(l.IDs))
 	for at, id := range l.IDs {
 		names[at] = brief(r.shownID(s.Queue.Name, id))
@@ -93,6 +102,7 @@ func (r *rules) lastRetry(s *inspect.QueueStats) {
 	if rest := l.Count - len(names); rest > 0 {
 		which += fmt.Sprintf(" and %d more", rest)
 	}
+
 	who := fmt.Sprintf("%d jobs wait for the last of their", l.Count)
 	switch {
 	case l.More:
@@ -100,5 +110,8 @@ func (r *rules) lastRetry(s *inspect.QueueStats) {
 	case l.Count == 1:
 		who = "1 job waits for the last of its"
 	}
-	r.of(NearMorgue, s, int64(l.Count), time.Time{}, "%s %d retries; if it fails, a payload goes to the morgue or the job is held: %s", who, l.Max, which)
+
+	r.of(NearMorgue, s, int64(l.Count), time.Time{},
+		"%s %d retries; if it fails, a payload goes to the morgue or the job is held: %s",
+		who, l.Max, which)
 }

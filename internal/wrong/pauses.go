@@ -19,6 +19,7 @@ func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, erro
 	if len(paused) == 0 {
 		return nil, nil
 	}
+
 	found := map[string]inspect.Action{}
 	for a, err := range actions {
 		if err != nil {

@@ -45,7 +45,14 @@ func (r *rules) add(l Line) { r.lines = append(r.lines, l) }
 
 // of adds a line about a queue.
 func (r *rules) of(k Kind, s *inspect.QueueStats, weight int64, since time.Time, format string, args ...any) {
-	r.add(Line{Kind: k, Queue: s.Queue.Name, Shard: -1, Text: fmt.Sprintf(format, args...), Since: since, weight: weight})
+	r.add(Line{
+		Kind:   k,
+		Queue:  s.Queue.Name,
+		Shard:  -1,
+		Text:   fmt.Sprintf(format, args...),
+		Since:  since,
+		weight: weight,
+	})
 }
 
 // store adds lines about the faults of the store.
@@ -53,19 +60,25 @@ func (r *rules) store() {
 	if r.Silence != "" {
 		r.add(Line{Kind: NoAnswer, Shard: -1, Text: "the store does not answer: " + r.Silence})
 	}
+
+	// The unreached shards of a queue are adjacent, and have one line.
 	for start := 0; start < len(r.Unreached); {
 		queue, end := r.Unreached[start].Queue, start
 		for end < len(r.Unreached) && r.Unreached[end].Queue == queue {
 			end++
 		}
+
 		n := end - start
-		text := fmt.Sprintf("%d shards can't be reached, the first is %d; the figures don't include them", n, r.Unreached[start].Index)
+		text := fmt.Sprintf("%d shards can't be reached, the first is %d; the figures don't include them",
+			n, r.Unreached[start].Index)
 		if n == 1 {
 			text = fmt.Sprintf("shard %d can't be reached; the figures don't include it", r.Unreached[start].Index)
 		}
+
 		r.add(Line{Kind: PartAway, Queue: queue, Shard: -1, Text: text, weight: int64(n)})
 		start = end
 	}
+
 	for _, c := range r.Checks {
 		kind := CheckFails
 		switch c.Status {
@@ -75,11 +88,18 @@ func (r *rules) store() {
 		default:
 			continue
 		}
+
 		text := c.Name + ": " + c.Value
 		if c.Advice != "" {
 			text += ". " + c.Advice
 		}
-		r.add(Line{Kind: kind, Shard: -1, Server: c.Server, Text: text, weight: -int64(len(r.lines))})
+		r.add(Line{
+			Kind:   kind,
+			Shard:  -1,
+			Server: c.Server,
+			Text:   text,
+			weight: -int64(len(r.lines)), // keeps the checks in their order
+		})
 	}
 }
 
@@ -87,6 +107,7 @@ func (r *rules) store() {
 func (r *rules) queue(s *inspect.QueueStats) {
 	served := r.NodesUnknown || r.serving[s.Queue.Name] > 0
 	due := s.Lag > 0
+
 	switch {
 	case !served && (due || s.Claimed > 0) && !s.Queue.Paused:
 		text := waiting(s.Waiting(), s.Claimed-s.Orphaned)
@@ -95,29 +116,37 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		}
 		r.of(NobodyServes, s, s.Waiting(), r.unservedSince(s), "no server runs this queue, %s", text)
 	case s.Queue.Paused && s.Waiting() > 0:
-		r.of(Paused, s, s.Waiting(), r.Pauses[s.Queue.Name].At, "%s, %s", r.pausedBy(s.Queue.Name), waiting(s.Waiting(), 0))
+		r.of(Paused, s, s.Waiting(), r.Pauses[s.Queue.Name].At,
+			"%s, %s", r.pausedBy(s.Queue.Name), waiting(s.Waiting(), 0))
 	case s.Length() == 0 && s.Orphaned > 0: // only orphans wait, and they have a line of their own
 	default:
 		r.moving(s)
 		r.unownedShards(s)
 	}
 	if s.Orphaned > 0 && served {
-		r.of(OwnerGone, s, s.Orphaned, orphanedSince(s), "%s left by %s: the next owner of the shard recovers them", jobs(s.Orphaned), r.leavers(s))
+		r.of(OwnerGone, s, s.Orphaned, orphanedSince(s),
+			"%s left by %s: the next owner of the shard recovers them", jobs(s.Orphaned), r.leavers(s))
 	}
+
 	r.crashes(s)
 	r.failing(s)
 	r.otherRule(s)
 	r.schedules(s, served)
+
 	if s.Held > 0 {
-		r.of(Holds, s, s.Held, time.Time{}, "%s held after the last retry, and their ids wait: release them, or bury their first payloads", jobs(s.Held))
+		r.of(Holds, s, s.Held, time.Time{},
+			"%s held after the last retry, and their ids wait: release them, or bury their first payloads",
+			jobs(s.Held))
 	}
 	if d := r.Died[s.Queue.Name]; d.Count > 0 && s.Dead > 0 {
 		more := ""
 		if d.More {
 			more = " or more"
 		}
-		r.of(MorgueGrows, s, int64(d.Count), d.First, "%d%s buried within the last hour, the newest %s ago", d.Count, more, figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
+		r.of(MorgueGrows, s, int64(d.Count), d.First, "%d%s buried within the last hour, the newest %s ago",
+			d.Count, more, figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
 	}
+
 	r.lastRetry(s)
 	r.runsLong(s)
 	if s.Quarantined > 0 {
@@ -131,28 +160,36 @@ func (r *rules) moving(s *inspect.QueueStats) {
 	if s.Lag < late {
 		return
 	}
+
 	held, limit := r.held(s)
 	recent, known := r.Recent[s.Queue.Name]
 	_, resumed := r.paused[s.Queue.Name] // recently enough to explain why no job has ended
+
 	if s.Lag >= still && known && !resumed && ended(recent, r.Now.Add(-still)) == 0 {
 		if held == nil {
-			held, limit = r.longest(s.Queue.Name, -1, still), fmt.Sprintf(", no job has ended for %s", figures.Span(still))
+			held, limit = r.longest(s.Queue.Name, -1, still),
+				fmt.Sprintf(", no job has ended for %s", figures.Span(still))
 		}
 		if held == nil {
-			r.of(NotMoving, s, s.Waiting(), behindSince(s), "no job has ended for %s, %s", figures.Span(still), waiting(s.Waiting(), 0))
+			r.of(NotMoving, s, s.Waiting(), behindSince(s),
+				"no job has ended for %s, %s", figures.Span(still), waiting(s.Waiting(), 0))
 			return
 		}
 		r.blamed(NotMoving, s, s.Waiting(), held, "%s; %s", limit, waiting(s.Waiting(), 0))
 		return
 	}
+
 	if held != nil {
-		r.blamed(Late, s, int64(s.Lag), held, "%s; %s behind, %s", limit, figures.Span(s.Lag.Round(time.Second)), waiting(s.Waiting(), 0))
+		r.blamed(Late, s, int64(s.Lag), held,
+			"%s; %s behind, %s", limit, figures.Span(s.Lag.Round(time.Second)), waiting(s.Waiting(), 0))
 		return
 	}
+
 	if index, lag, median := hottest(s); lag > hot*median {
 		r.hotShard(s, index, lag, median)
 		return
 	}
+
 	trend := ""
 	if past := r.lags[s.Queue.Name]; r.Now.Sub(past[0].at) >= time.Minute { // The lag of this look is one of them.
 		switch was := past[0].lag; {
@@ -162,15 +199,22 @@ func (r *rules) moving(s *inspect.QueueStats) {
 			trend = ", catching up"
 		}
 	}
-	r.of(Late, s, int64(s.Lag), behindSince(s), "%s behind%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Waiting(), 0))
+	r.of(Late, s, int64(s.Lag), behindSince(s),
+		"%s behind%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Waiting(), 0))
 }
 
 // hotShard adds a line about a hot shard, with the job that has run longest in it if that is known.
 func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Duration) {
 	l := Line{
-		Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: behindSince(s),
-		Text: fmt.Sprintf("shard %d is %s behind, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
+		Kind:   HotShard,
+		Queue:  s.Queue.Name,
+		Shard:  index,
+		weight: int64(lag),
+		Since:  behindSince(s),
+		Text: fmt.Sprintf("shard %d is %s behind, half of the others %s or less",
+			index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
 	}
+
 	if job := r.longest(s.Queue.Name, index, longRun); job != nil {
 		l.ID = r.shownID(job.queue, job.id)
 		l.Text += "; " + r.hasRun(job) + " in it"
@@ -184,17 +228,21 @@ func (r *rules) unownedShards(s *inspect.QueueStats) {
 	n, held, since := 0, int64(0), time.Time{}
 	for at := range s.Shards {
 		sh := &s.Shards[at]
-		if sh.Length() == 0 && sh.Orphaned > 0 || sh.Lag < unowned || sh.Owner != "" && sh.ExpiresAt.Add(unowned).After(s.Now) {
+		if sh.Length() == 0 && sh.Orphaned > 0 || sh.Lag < unowned ||
+			sh.Owner != "" && sh.ExpiresAt.Add(unowned).After(s.Now) {
 			continue
 		}
+
 		n++
 		held += sh.Waiting()
 		if sh.Owner != "" && (since.IsZero() || sh.ExpiresAt.Before(since)) {
 			since = sh.ExpiresAt
 		}
 	}
+
 	if n > 0 {
-		r.of(Unowned, s, int64(n), since, "no server has %d of its %d shards, %s there", n, s.Queue.Shards, waiting(held, 0))
+		r.of(Unowned, s, int64(n), since,
+			"no server has %d of its %d shards, %s there", n, s.Queue.Shards, waiting(held, 0))
 	}
 }
 
@@ -204,11 +252,14 @@ func (r *rules) failing(s *inspect.QueueStats) {
 	var since time.Time
 	sinceKnown := false
 	recent := r.Recent[s.Queue.Name]
+
+	// Minutes before the window only extend since, back to the first one without too many failures.
 	for _, m := range slices.Backward(recent) {
 		inWindow := m.At.After(r.Now.Add(-failingWindow))
 		if inWindow {
 			done, failed = done+m.Processed, failed+m.Failed
 		}
+
 		if !inWindow && float64(m.Failed) <= failingShare*float64(m.Failed+m.Processed) {
 			sinceKnown = true
 			break
@@ -217,9 +268,12 @@ func (r *rules) failing(s *inspect.QueueStats) {
 			since = m.At
 		}
 	}
+
 	if failed > failingCount && float64(failed) > failingShare*float64(done+failed) {
 		share := int(100 * failed / (done + failed))
-		r.of(Failing, s, int64(failed), since, "%d %% of %s failed within %s", share, jobs(int64(done+failed)), figures.Span(failingWindow))
+		r.of(Failing, s, int64(failed), since, "%d %% of %s failed within %s",
+			share, jobs(int64(done+failed)), figures.Span(failingWindow))
+
 		// If the queue was failing during the whole hour that is known, it may have failed for longer.
 		r.lines[len(r.lines)-1].Seen = !sinceKnown && r.Now.Sub(since) >= knownTime
 	}
@@ -241,6 +295,7 @@ func (r *rules) versions() {
 	if len(names) < 2 {
 		return
 	}
+
 	var since time.Time // when the first server of the newest of them started
 	var texts []string
 	for version, first := range began {
@@ -250,9 +305,11 @@ func (r *rules) versions() {
 		slices.Sort(names[version])
 		texts = append(texts, version+" on "+someOf(names[version]))
 	}
+
 	if r.Now.Sub(since) < mixed {
 		return
 	}
+
 	slices.Sort(texts)
 	text := fmt.Sprintf("%d versions run: %s", len(texts), strings.Join(texts[:min(len(texts), mostNames)], "; "))
 	r.add(Line{Kind: Versions, Shard: -1, Text: text, Since: since})
@@ -265,9 +322,17 @@ func (r *rules) servers() {
 	for at := range r.Nodes {
 		alive[r.Nodes[at].Name] = alive[r.Nodes[at].Name] || r.Nodes[at].State != inspect.NodeGone
 	}
+
 	for at := range r.Nodes {
 		if n := &r.Nodes[at]; !alive[n.Name] {
-			r.add(Line{Kind: ServerGone, Shard: -1, Server: n.Name, Text: "server stopped responding", Since: n.ExpiresAt, weight: n.ExpiresAt.UnixMicro()})
+			r.add(Line{
+				Kind:   ServerGone,
+				Shard:  -1,
+				Server: n.Name,
+				Text:   "server stopped responding",
+				Since:  n.ExpiresAt,
+				weight: n.ExpiresAt.UnixMicro(),
+			})
 		}
 	}
 }

@@ -76,7 +76,8 @@ func (r *rules) schedules(s *inspect.QueueStats, served bool) {
 		if n > 1 {
 			what = "schedules:"
 		}
-		r.of(BrokenSchedule, s, int64(n), time.Time{}, "servers can't read the spec of %s %s%s", what, someOf(t.Broken), t.partly())
+		r.of(BrokenSchedule, s, int64(n), time.Time{},
+			"servers can't read the spec of %s %s%s", what, someOf(t.Broken), t.partly())
 	}
 	if t.Since.IsZero() || !served && (s.Lag > 0 || s.Claimed > 0) { // then another line has the cause
 		return
@@ -87,5 +88,6 @@ func (r *rules) schedules(s *inspect.QueueStats, served bool) {
 		why = "no server runs this queue"
 	}
 	late := s.Now.Sub(t.Since)
-	r.of(TicksLate, s, int64(late), t.Since, "a tick of its schedules is %s late: %s", figures.Span(late.Round(time.Second)), why)
+	r.of(TicksLate, s, int64(late), t.Since,
+		"a tick of its schedules is %s late: %s", figures.Span(late.Round(time.Second)), why)
 }

@@ -68,8 +68,29 @@ const (
 )
 
 var names = [...]string{
-	"no answer", "part away", "check fails", "nobody serves", "owner gone", "crashes", "not moving", "failing", "other rule", "ticks late", "broken schedule", "hot shard", "late", "unowned",
-	"held jobs", "morgue grows", "near morgue", "unreadable", "runs long", "paused", "check warns", "server gone", "versions",
+	"no answer",
+	"part away",
+	"check fails",
+	"nobody serves",
+	"owner gone",
+	"crashes",
+	"not moving",
+	"failing",
+	"other rule",
+	"ticks late",
+	"broken schedule",
+	"hot shard",
+	"late",
+	"unowned",
+	"held jobs",
+	"morgue grows",
+	"near morgue",
+	"unreadable",
+	"runs long",
+	"paused",
+	"check warns",
+	"server gone",
+	"versions",
 }
 
 // String returns the kind in a few words.
@@ -167,12 +188,14 @@ type lagAt struct {
 func Now(v *View, before Memory) (lines []Line, after Memory) {
 	after.lags, after.paused = remembered(v, before.lags), pauses(v, before.paused)
 	r := rules{View: v, lags: after.lags, paused: after.paused, serving: serving(v.Nodes)}
+
 	r.store()
 	for at := range v.Stats {
 		r.queue(&v.Stats[at])
 	}
 	r.servers()
 	r.versions()
+
 	after.first = make(map[string]time.Time, len(r.lines))
 	for at := range r.lines {
 		l := &r.lines[at]
@@ -185,8 +208,14 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 			l.Since, l.Seen = seen, true
 		}
 	}
+
 	slices.SortStableFunc(r.lines, func(a, b Line) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.weight, a.weight), strings.Compare(a.Queue, b.Queue), cmp.Compare(a.Shard, b.Shard))
+		return cmp.Or(
+			cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(b.weight, a.weight),
+			strings.Compare(a.Queue, b.Queue),
+			cmp.Compare(a.Shard, b.Shard),
+		)
 	})
 	return r.lines, after
 }
@@ -201,7 +230,9 @@ func remembered(v *View, before map[string][]lagAt) map[string][]lagAt {
 	lags := make(map[string][]lagAt, len(v.Stats))
 	for at := range v.Stats {
 		name := v.Stats[at].Queue.Name
-		kept := slices.DeleteFunc(slices.Clone(before[name]), func(l lagAt) bool { return v.Now.Sub(l.at) > 10*time.Minute || l.at.After(v.Now) })
+		kept := slices.DeleteFunc(slices.Clone(before[name]), func(l lagAt) bool {
+			return v.Now.Sub(l.at) > 10*time.Minute || l.at.After(v.Now)
+		})
 		if n := len(kept); n == 0 || v.Now.Sub(kept[n-1].at) >= 10*time.Second {
 			kept = append(kept, lagAt{v.Now, v.Stats[at].Lag})
 		}

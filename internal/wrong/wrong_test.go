@@ -23,7 +23,11 @@ func queue(name string, shards int, lag time.Duration, waiting int64) inspect.Qu
 		s.Oldest = ago(lag)
 	}
 	for index := range shards {
-		sh := inspect.ShardStats{Shard: core.Shard{Queue: name, Index: index}, Owner: "o", ExpiresAt: now.Add(5 * time.Second)}
+		sh := inspect.ShardStats{
+			Shard:     core.Shard{Queue: name, Index: index},
+			Owner:     "o",
+			ExpiresAt: now.Add(5 * time.Second),
+		}
 		if index == 0 {
 			sh.Counts = s.Counts
 		}
@@ -48,7 +52,11 @@ func server(name string, state inspect.NodeState, queues ...string) inspect.Node
 // minutes are the last n minutes, with the given numbers of done and failed jobs in each.
 func minutes(n int, done, failed uint64) (list []inspect.MinuteStats) {
 	for at := n - 1; at >= 0; at-- {
-		list = append(list, inspect.MinuteStats{At: now.Truncate(time.Minute).Add(-time.Duration(at) * time.Minute), Processed: done, Failed: failed})
+		list = append(list, inspect.MinuteStats{
+			At:        now.Truncate(time.Minute).Add(-time.Duration(at) * time.Minute),
+			Processed: done,
+			Failed:    failed,
+		})
 	}
 	return list
 }
@@ -72,8 +80,12 @@ func name(l *Line) string {
 // runs is the status of a server that runs a job of orders, and as many batches as given.
 func runs(most, busy int, id string, shard int, since time.Duration) ports.NodeStatus {
 	return ports.NodeStatus{
-		Queues:  []ports.QueueStatus{{Queue: "orders", MaxRunning: most, Busy: busy}},
-		Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders", Index: shard}, ID: id, Began: core.InstantOf(ago(since))}},
+		Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: most, Busy: busy}},
+		Longest: []ports.RunningJob{{
+			Shard: core.Shard{Queue: "orders", Index: shard},
+			ID:    id,
+			Began: core.InstantOf(ago(since)),
+		}},
 	}
 }
 
@@ -84,18 +96,39 @@ var tests = []struct {
 }{
 	{"a queue that is well", func(*View) {}, nil},
 	{"no queue", func(v *View) { v.Stats = nil }, nil},
-	{"a store that is silent", func(v *View) { v.Silence = "dial tcp: refused" }, []string{"no answer  since 0s: the store does not answer: dial tcp: refused"}},
-	{"a shard that is away", func(v *View) { v.Unreached = []core.Shard{{Queue: "orders", Index: 3}} }, []string{"part away orders since 0s: shard 3 can't be reached; the figures don't include it"}},
-	{"shards of two queues that are away", func(v *View) {
-		v.Unreached = []core.Shard{{Queue: "a", Index: 3}, {Queue: "b", Index: 1}, {Queue: "b", Index: 2}}
-	}, []string{"part away b since 0s: 2 shards can't be reached, the first is 1; the figures don't include them", "part away a since 0s: shard 3 can't be reached; the figures don't include it"}},
+	{
+		"a store that is silent",
+		func(v *View) { v.Silence = "dial tcp: refused" },
+		[]string{"no answer  since 0s: the store does not answer: dial tcp: refused"},
+	},
+	{
+		"a shard that is away",
+		func(v *View) { v.Unreached = []core.Shard{{Queue: "orders", Index: 3}} },
+		[]string{"part away orders since 0s: shard 3 can't be reached; the figures don't include it"},
+	},
+	{
+		"shards of two queues that are away",
+		func(v *View) {
+			v.Unreached = []core.Shard{{Queue: "a", Index: 3}, {Queue: "b", Index: 1}, {Queue: "b", Index: 2}}
+		},
+		[]string{
+			"part away b since 0s: 2 shards can't be reached, the first is 1; the figures don't include them",
+			"part away a since 0s: shard 3 can't be reached; the figures don't include it",
+		},
+	},
 	{"checks", func(v *View) {
 		v.Checks = []inspect.Check{
-			{Name: "clock", Status: inspect.CheckOK, Value: "fine"}, {Name: "slow", Status: inspect.CheckUnknown, Value: "no right"},
-			{Name: "memory", Status: inspect.CheckWarn, Value: "91 %", Advice: "give it more"}, {Name: "policy", Server: "h:1", Status: inspect.CheckFail, Value: "allkeys-lru"},
+			{Name: "clock", Status: inspect.CheckOK, Value: "fine"},
+			{Name: "slow", Status: inspect.CheckUnknown, Value: "no right"},
+			{Name: "memory", Status: inspect.CheckWarn, Value: "91 %", Advice: "give it more"},
+			{Name: "policy", Server: "h:1", Status: inspect.CheckFail, Value: "allkeys-lru"},
 		}
 	}, []string{"check fails @h:1 since 0s: policy: allkeys-lru", "check warns  since 0s: memory: 91 %. give it more"}},
-	{"nobody serves it", func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 9*time.Minute, 12345) }, []string{"nobody serves orders since 9m0s: no server runs this queue, 12,345 waiting"}},
+	{
+		"nobody serves it",
+		func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 9*time.Minute, 12345) },
+		[]string{"nobody serves orders since 9m0s: no server runs this queue, 12,345 waiting"},
+	},
 	{"a server that serves another queue", func(v *View) {
 		v.Nodes[0].Queues = []string{"emails"}
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
@@ -104,16 +137,39 @@ var tests = []struct {
 		v.Nodes[0].State, v.Nodes[0].ExpiresAt = inspect.NodeDraining, now.Add(5*time.Second)
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
 	}, []string{"nobody serves orders since 1s: no server runs this queue, 1 waiting"}},
-	{"the last server is gone", func(v *View) {
-		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
-		v.Stats[0] = queue("orders", 1, time.Hour, 4)
-		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
-	}, []string{"nobody serves orders since 3m0s: no server runs this queue, 6 waiting, 2 of them left by a server that stopped responding", "server gone @blue since 3m0s: server stopped responding"}},
-	{"the last server is lost with all jobs claimed", func(v *View) {
-		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
-		v.Stats[0] = orphans(600, 2*time.Minute)
-	}, []string{"nobody serves orders since 2m0s: no server runs this queue, 600 waiting, 600 of them left by blue, which stopped responding", "server gone @blue since 3m0s: server stopped responding"}},
-	{"orphans that a server of the queue has not taken over", func(v *View) { v.Stats[0] = orphans(600, 20*time.Minute) }, []string{"owner gone orders since 20m0s: 600 jobs left by a server that stopped responding: the next owner of the shard recovers them"}},
+	{
+		"the last server is gone",
+		func(v *View) {
+			v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
+			v.Stats[0] = queue("orders", 1, time.Hour, 4)
+			v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
+		},
+		[]string{
+			"nobody serves orders since 3m0s: " +
+				"no server runs this queue, 6 waiting, 2 of them left by a server that stopped responding",
+			"server gone @blue since 3m0s: server stopped responding",
+		},
+	},
+	{
+		"the last server is lost with all jobs claimed",
+		func(v *View) {
+			v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
+			v.Stats[0] = orphans(600, 2*time.Minute)
+		},
+		[]string{
+			"nobody serves orders since 2m0s: " +
+				"no server runs this queue, 600 waiting, 600 of them left by blue, which stopped responding",
+			"server gone @blue since 3m0s: server stopped responding",
+		},
+	},
+	{
+		"orphans that a server of the queue has not taken over",
+		func(v *View) { v.Stats[0] = orphans(600, 20*time.Minute) },
+		[]string{
+			"owner gone orders since 20m0s: 600 jobs left by a server that stopped responding: " +
+				"the next owner of the shard recovers them",
+		},
+	},
 	{"orphans of a paused queue", func(v *View) {
 		v.Nodes, v.Stats[0] = nil, orphans(600, 2*time.Minute)
 		v.Stats[0].Queue.Paused = true
@@ -122,16 +178,24 @@ var tests = []struct {
 		v.Stats[0] = orphans(600, 2*time.Minute)
 		v.Stats[0].Fresh, v.Stats[0].Shards[0].Fresh = 1, 1
 	}, []string{
-		"owner gone orders since 2m0s: 600 jobs left by a server that stopped responding: the next owner of the shard recovers them",
-		"late orders since 2m0s: 2 min behind, 601 waiting", "unowned orders since 2m0s: no server has 1 of its 1 shards, 601 waiting there",
+		"owner gone orders since 2m0s: 600 jobs left by a server that stopped responding: " +
+			"the next owner of the shard recovers them",
+		"late orders since 2m0s: 2 min behind, 601 waiting",
+		"unowned orders since 2m0s: no server has 1 of its 1 shards, 601 waiting there",
 	}},
 	{"nobody serves what is claimed alone", func(v *View) {
-		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders"), server("blue", inspect.NodeGone, "orders"), server("red", inspect.NodeGone, "emails")}
+		v.Nodes = []inspect.Node{
+			server("blue", inspect.NodeGone, "orders"),
+			server("blue", inspect.NodeGone, "orders"),
+			server("red", inspect.NodeGone, "emails"),
+		}
 		v.Nodes[1].ExpiresAt, v.Nodes[2].ExpiresAt = ago(4*time.Minute), ago(time.Minute)
 		v.Stats[0].Claimed, v.Stats[0].Oldest = 2, now.Add(time.Hour)
 	}, []string{
 		"nobody serves orders since 3m0s: no server runs this queue, 0 waiting, 2 claimed",
-		"server gone @red since 1m0s: server stopped responding", "server gone @blue since 3m0s: server stopped responding", "server gone @blue since 4m0s: server stopped responding",
+		"server gone @red since 1m0s: server stopped responding",
+		"server gone @blue since 3m0s: server stopped responding",
+		"server gone @blue since 4m0s: server stopped responding",
 	}},
 	{"nobody serves what is paused", func(v *View) {
 		v.Nodes, v.Stats[0] = nil, queue("orders", 1, time.Hour, 3)
@@ -143,22 +207,44 @@ var tests = []struct {
 		v.Nodes, v.NodesUnknown = nil, true
 		v.Stats[0] = queue("orders", 1, time.Second, 3)
 	}, nil},
-	{"claimed by a server that is gone", func(v *View) {
-		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
-		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 7, ago(4*time.Second)
-	}, []string{"owner gone orders since 4s: 7 jobs left by a server that stopped responding: the next owner of the shard recovers them"}},
-	{"claimed by servers of which the first is gone for longest", func(v *View) {
-		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
-		for at, gone := range []time.Duration{4 * time.Second, 6 * time.Second, 2 * time.Second, time.Hour} {
-			v.Stats[0].Shards[at].Orphaned, v.Stats[0].Shards[at].ExpiresAt = 2, ago(gone)
-		}
-		v.Stats[0].Shards[3].Orphaned = 0
-	}, []string{"owner gone orders since 6s: 7 jobs left by a server that stopped responding: the next owner of the shard recovers them"}},
-	{"orphans whose lease is not known", func(v *View) {
-		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
-		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 1, ago(4*time.Second)
-		v.Stats[0].Shards[1].Orphaned, v.Stats[0].Shards[1].Owner, v.Stats[0].Shards[1].ExpiresAt = 1, "", time.Time{}
-	}, []string{"owner gone orders since 4s: 2 jobs left by a server that stopped responding: the next owner of the shard recovers them"}},
+	{
+		"claimed by a server that is gone",
+		func(v *View) {
+			v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
+			v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 7, ago(4*time.Second)
+		},
+		[]string{
+			"owner gone orders since 4s: 7 jobs left by a server that stopped responding: " +
+				"the next owner of the shard recovers them",
+		},
+	},
+	{
+		"claimed by servers of which the first is gone for longest",
+		func(v *View) {
+			v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
+			for at, gone := range []time.Duration{4 * time.Second, 6 * time.Second, 2 * time.Second, time.Hour} {
+				v.Stats[0].Shards[at].Orphaned, v.Stats[0].Shards[at].ExpiresAt = 2, ago(gone)
+			}
+			v.Stats[0].Shards[3].Orphaned = 0
+		},
+		[]string{
+			"owner gone orders since 6s: 7 jobs left by a server that stopped responding: " +
+				"the next owner of the shard recovers them",
+		},
+	},
+	{
+		"orphans whose lease is not known",
+		func(v *View) {
+			v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
+			v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 1, ago(4*time.Second)
+			v.Stats[0].Shards[1].Orphaned, v.Stats[0].Shards[1].Owner, v.Stats[0].Shards[1].ExpiresAt =
+				1, "", time.Time{}
+		},
+		[]string{
+			"owner gone orders since 4s: 2 jobs left by a server that stopped responding: " +
+				"the next owner of the shard recovers them",
+		},
+	},
 	{"late for a shorter time than nothing has ended", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
@@ -167,7 +253,11 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 2, 20*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
 	}, []string{"not moving orders since 20m0s: no job has ended for 5 min, 300 waiting"}},
-	{"late, and its history is not known", func(v *View) { v.Stats[0] = queue("orders", 2, 20*time.Minute, 300) }, []string{"late orders since 20m0s: 20 min behind, 300 waiting"}},
+	{
+		"late, and its history is not known",
+		func(v *View) { v.Stats[0] = queue("orders", 2, 20*time.Minute, 300) },
+		[]string{"late orders since 20m0s: 20 min behind, 300 waiting"},
+	},
 	{"late and moving", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 20*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)
@@ -192,8 +282,16 @@ var tests = []struct {
 	{"failing again", func(v *View) {
 		v.Recent["orders"] = append(append(minutes(60, 0, 9)[:20], minutes(40, 9, 0)[:37]...), minutes(3, 1, 9)...)
 	}, []string{"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min"}},
-	{"failing", func(v *View) { v.Recent["orders"] = minutes(30, 6, 4) }, []string{"failing orders since 29m5s: 40 % of 100 jobs failed within 10 min"}},
-	{"failing since a while", func(v *View) { v.Recent["orders"] = append(minutes(30, 9, 0)[:27], minutes(3, 1, 9)...) }, []string{"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min"}},
+	{
+		"failing",
+		func(v *View) { v.Recent["orders"] = minutes(30, 6, 4) },
+		[]string{"failing orders since 29m5s: 40 % of 100 jobs failed within 10 min"},
+	},
+	{
+		"failing since a while",
+		func(v *View) { v.Recent["orders"] = append(minutes(30, 9, 0)[:27], minutes(3, 1, 9)...) },
+		[]string{"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min"},
+	},
 	{"a tenth fails", func(v *View) { v.Recent["orders"] = minutes(30, 90, 10) }, nil},
 	{"few fail", func(v *View) { v.Recent["orders"] = minutes(30, 0, 1) }, nil},
 	{"shards without an owner", func(v *View) {
@@ -220,30 +318,81 @@ var tests = []struct {
 	{"a death by a clock that is ahead", func(v *View) {
 		v.Stats[0].Dead, v.Died["orders"] = 1, Deaths{Count: 1, First: now.Add(time.Second), Last: now.Add(time.Second)}
 	}, []string{"morgue grows orders since -1s: 1 buried within the last hour, the newest 0 s ago"}},
-	{"deaths that were dealt with", func(v *View) { v.Died["orders"] = Deaths{Count: 12, First: ago(time.Minute), Last: ago(time.Minute)} }, nil},
+	{
+		"deaths that were dealt with",
+		func(v *View) { v.Died["orders"] = Deaths{Count: 12, First: ago(time.Minute), Last: ago(time.Minute)} },
+		nil,
+	},
 	{"very many deaths", func(v *View) {
 		v.Stats[0].Dead = 5000
 		v.Died["orders"] = Deaths{Count: 1000, More: true, First: ago(time.Minute), Last: ago(time.Second)}
 	}, []string{"morgue grows orders since 1m0s: 1000 or more buried within the last hour, the newest 1 s ago"}},
 	{"a held job", func(v *View) { v.Stats[0].Retrying, v.Stats[0].Held = 1, 1 },
-		[]string{"held jobs orders since 0s: 1 job held after the last retry, and their ids wait: release them, or bury their first payloads"}},
+		[]string{
+			"held jobs orders since 0s: 1 job held after the last retry, and their ids wait: " +
+				"release them, or bury their first payloads",
+		},
+	},
 	{"held jobs", func(v *View) { v.Stats[0].Retrying, v.Stats[0].Held = 3, 2 },
-		[]string{"held jobs orders since 0s: 2 jobs held after the last retry, and their ids wait: release them, or bury their first payloads"}},
-	{"a job at its last retry", func(v *View) {
-		v.Stats[0].Retrying = 3
-		v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}}
-	}, []string{"near morgue orders since 0s: 1 job waits for the last of its 25 retries; if it fails, a payload goes to the morgue or the job is held: a"}},
-	{"jobs at their last retry", func(v *View) {
-		v.Stats[0].Retrying = 9
-		v.LastRetries = map[string]LastRetry{"orders": {Count: 5, IDs: []string{"a", strings.Repeat("b", 70), "c"}, Max: 25}}
-	}, []string{"near morgue orders since 0s: 5 jobs wait for the last of their 25 retries; if it fails, a payload goes to the morgue or the job is held: a, " + strings.Repeat("b", 60) + "…, c and 2 more"}},
-	{"very many jobs at their last retry, whose ids may not be seen", func(v *View) {
-		v.Stats[0].Retrying = 900
-		v.LastRetries = map[string]LastRetry{"orders": {Count: 100, More: true, IDs: []string{"a", "b", "c"}, Max: 9}}
-		v.ShowID = func(string, string) string { return "hidden" }
-	}, []string{"near morgue orders since 0s: 100 or more jobs wait for the last of their 9 retries; if it fails, a payload goes to the morgue or the job is held: hidden, hidden, hidden and 97 more"}},
-	{"jobs at their last retry that were dealt with", func(v *View) { v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}} }, nil},
-	{"records that can't be read", func(v *View) { v.Stats[0].Quarantined = 1 }, []string{"unreadable orders since 0s: 1 record can't be read: set aside"}},
+		[]string{
+			"held jobs orders since 0s: 2 jobs held after the last retry, and their ids wait: " +
+				"release them, or bury their first payloads",
+		},
+	},
+	{
+		"a job at its last retry",
+		func(v *View) {
+			v.Stats[0].Retrying = 3
+			v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}}
+		},
+		[]string{
+			"near morgue orders since 0s: 1 job waits for the last of its 25 retries; " +
+				"if it fails, a payload goes to the morgue or the job is held: a",
+		},
+	},
+	{
+		"jobs at their last retry",
+		func(v *View) {
+			v.Stats[0].Retrying = 9
+			v.LastRetries = map[string]LastRetry{"orders": {
+				Count: 5,
+				IDs:   []string{"a", strings.Repeat("b", 70), "c"},
+				Max:   25,
+			}}
+		},
+		[]string{
+			"near morgue orders since 0s: 5 jobs wait for the last of their 25 retries; " +
+				"if it fails, a payload goes to the morgue or the job is held: a, " +
+				strings.Repeat("b", 60) + "…, c and 2 more",
+		},
+	},
+	{
+		"very many jobs at their last retry, whose ids may not be seen",
+		func(v *View) {
+			v.Stats[0].Retrying = 900
+			v.LastRetries = map[string]LastRetry{"orders": {
+				Count: 100,
+				More:  true,
+				IDs:   []string{"a", "b", "c"},
+				Max:   9,
+			}}
+			v.ShowID = func(string, string) string { return "hidden" }
+		},
+		[]string{
+			"near morgue orders since 0s: 100 or more jobs wait for the last of their 9 retries; " +
+				"if it fails, a payload goes to the morgue or the job is held: hidden, hidden, hidden and 97 more",
+		},
+	},
+	{
+		"jobs at their last retry that were dealt with",
+		func(v *View) { v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}} },
+		nil,
+	},
+	{
+		"records that can't be read",
+		func(v *View) { v.Stats[0].Quarantined = 1 },
+		[]string{"unreadable orders since 0s: 1 record can't be read: set aside"},
+	},
 	{"paused", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 2*time.Hour, 1234)
 		v.Stats[0].Queue.Paused = true
@@ -251,20 +400,33 @@ var tests = []struct {
 	{"paused by somebody", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 2*time.Hour, 1234)
 		v.Stats[0].Queue.Paused = true
-		v.Pauses = map[string]inspect.Action{"orders": {At: ago(time.Hour), Actor: inspect.Actor{Name: "ann", Reason: "the bank is away"}}}
+		v.Pauses = map[string]inspect.Action{"orders": {
+			At:    ago(time.Hour),
+			Actor: inspect.Actor{Name: "ann", Reason: "the bank is away"},
+		}}
 	}, []string{"paused orders since 1h0m0s: paused by ann (the bank is away), 1,234 waiting"}},
 	{"paused and empty", func(v *View) { v.Stats[0].Queue.Paused = true }, nil},
-	{"a server that is gone, beside one of its name", func(v *View) { v.Nodes = append(v.Nodes, server("blue", inspect.NodeGone, "orders")) }, nil},
+	{
+		"a server that is gone, beside one of its name",
+		func(v *View) { v.Nodes = append(v.Nodes, server("blue", inspect.NodeGone, "orders")) },
+		nil,
+	},
 	{"orphans of a server that is known", func(v *View) {
-		v.Nodes = []inspect.Node{server("blue", inspect.NodeAlive, "orders"), {Name: "red", Owner: "o2", State: inspect.NodeGone, ExpiresAt: ago(time.Minute)}}
+		v.Nodes = []inspect.Node{
+			server("blue", inspect.NodeAlive, "orders"),
+			{Name: "red", Owner: "o2", State: inspect.NodeGone, ExpiresAt: ago(time.Minute)},
+		}
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
-		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].Owner, v.Stats[0].Shards[0].ExpiresAt = 7, "o2", ago(4*time.Second)
+		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].Owner, v.Stats[0].Shards[0].ExpiresAt =
+			7, "o2", ago(4*time.Second)
 	}, []string{
-		"owner gone orders since 4s: 7 jobs left by red, which stopped responding: the next owner of the shard recovers them",
+		"owner gone orders since 4s: 7 jobs left by red, which stopped responding: " +
+			"the next owner of the shard recovers them",
 		"server gone @red since 1m0s: server stopped responding",
 	}},
 	{"two versions", func(v *View) {
-		v.Nodes = append(v.Nodes, server("green", inspect.NodeAlive, "orders"), server("red", inspect.NodeAlive, "orders"), server("old", inspect.NodeDraining))
+		v.Nodes = append(v.Nodes, server("green", inspect.NodeAlive, "orders"),
+			server("red", inspect.NodeAlive, "orders"), server("old", inspect.NodeDraining))
 		for at, version := range []string{"v2", "v1", "v2", "v0"} {
 			v.Nodes[at].Version, v.Nodes[at].StartedAt = version, ago(time.Duration(12+at)*time.Minute)
 		}
@@ -273,19 +435,40 @@ var tests = []struct {
 		v.Nodes = append(v.Nodes, server("green", inspect.NodeAlive, "orders"))
 		v.Nodes[0].Version, v.Nodes[1].Version, v.Nodes[1].StartedAt = "v1", "v2", ago(time.Minute)
 	}, nil},
-	{"not moving behind the only job that may run", func(v *View) {
-		v.Stats[0] = queue("orders", 2, 20*time.Minute, 12)
-		v.Recent["orders"] = minutes(40, 5, 0)[:30]
-		v.Nodes[0].Status = runs(1, 1, "export", 1, 9*time.Minute)
-	}, []string{"not moving orders since 20m0s: export has run for 9 min and is the only job that may run (MaxRunning 1); 12 waiting (export)"}},
-	{"late behind the only job that may run", func(v *View) {
-		v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
-		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
-	}, []string{"late orders since 2m0s: export has run for 40 s and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (export)"}},
-	{"late at a limit of several", func(v *View) {
-		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
-		v.Nodes[0].Status = runs(4, 4, "export", 1, 40*time.Second)
-	}, []string{"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning); 2 min behind, 12 waiting (export)"}},
+	{
+		"not moving behind the only job that may run",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 2, 20*time.Minute, 12)
+			v.Recent["orders"] = minutes(40, 5, 0)[:30]
+			v.Nodes[0].Status = runs(1, 1, "export", 1, 9*time.Minute)
+		},
+		[]string{
+			"not moving orders since 20m0s: " +
+				"export has run for 9 min and is the only job that may run (MaxRunning 1); 12 waiting (export)",
+		},
+	},
+	{
+		"late behind the only job that may run",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
+			v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
+		},
+		[]string{
+			"late orders since 2m0s: export has run for 40 s and is the only job that may run (MaxRunning 1); " +
+				"2 min behind, 12 waiting (export)",
+		},
+	},
+	{
+		"late at a limit of several",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+			v.Nodes[0].Status = runs(4, 4, "export", 1, 40*time.Second)
+		},
+		[]string{
+			"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning); " +
+				"2 min behind, 12 waiting (export)",
+		},
+	},
 	{"late at a limit of short jobs", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(1, 1, "export", 1, time.Second)
@@ -294,15 +477,28 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(2, 1, "export", 1, 9*time.Minute)
 	}, []string{"late orders since 2m0s: 2 min behind, 12 waiting"}},
-	{"not moving beside a long job", func(v *View) {
-		v.Stats[0] = queue("orders", 2, 20*time.Minute, 12)
-		v.Recent["orders"] = minutes(40, 5, 0)[:30]
-		v.Nodes[0].Status = runs(0, 1, "export", 1, 9*time.Minute)
-	}, []string{"not moving orders since 20m0s: export has run for 9 min, no job has ended for 5 min; 12 waiting (export)"}},
-	{"a hot shard with a long job", func(v *View) {
-		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
-		v.Nodes[0].Status = runs(0, 1, "catalog", 0, 56*time.Second)
-	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less; catalog has run for 56 s in it (catalog)"}},
+	{
+		"not moving beside a long job",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 2, 20*time.Minute, 12)
+			v.Recent["orders"] = minutes(40, 5, 0)[:30]
+			v.Nodes[0].Status = runs(0, 1, "export", 1, 9*time.Minute)
+		},
+		[]string{
+			"not moving orders since 20m0s: export has run for 9 min, no job has ended for 5 min; 12 waiting (export)",
+		},
+	},
+	{
+		"a hot shard with a long job",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
+			v.Nodes[0].Status = runs(0, 1, "catalog", 0, 56*time.Second)
+		},
+		[]string{
+			"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less; " +
+				"catalog has run for 56 s in it (catalog)",
+		},
+	},
 	{"a hot shard with a long job in another", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Nodes[0].Status = runs(0, 1, "catalog", 1, 56*time.Second)
@@ -310,20 +506,44 @@ var tests = []struct {
 	{"a long job, and nothing waits", func(v *View) { v.Nodes[0].Status = runs(0, 1, "export", 1, 61*time.Minute) },
 		[]string{"runs long orders since 1h1m0s: export has run for 1 h 1 min: its handler may hang (export)"}},
 	{"a job that is not long yet", func(v *View) { v.Nodes[0].Status = runs(0, 1, "export", 1, 59*time.Minute) }, nil},
-	{"a long job that holds others up", func(v *View) {
-		v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
-		v.Nodes[0].Status = runs(1, 1, "export", 1, 2*time.Hour)
-	}, []string{"late orders since 2m0s: export has run for 2 h and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (export)"}},
-	{"an id that may not be seen", func(v *View) {
-		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
-		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
-		v.ShowID = func(queue, id string) string { return queue + " hidden" }
-	}, []string{"late orders since 2m0s: orders hidden has run for 40 s and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (orders hidden)"}},
-	{"a job that keeps losing its servers", func(v *View) {
-		v.Stats[0].Claimed = 3
-		v.Suspects = map[string]Suspects{"orders": {Count: 1, ID: "export", Recoveries: 2}}
-		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "emails", MaxRecoveries: 9}, {Queue: "orders", MaxRecoveries: 3}}
-	}, []string{"crashes orders since 0s: export may crash its server: it has lost its server 2 times, of 3 at most (export)"}},
+	{
+		"a long job that holds others up",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
+			v.Nodes[0].Status = runs(1, 1, "export", 1, 2*time.Hour)
+		},
+		[]string{
+			"late orders since 2m0s: export has run for 2 h and is the only job that may run (MaxRunning 1); " +
+				"2 min behind, 12 waiting (export)",
+		},
+	},
+	{
+		"an id that may not be seen",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+			v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
+			v.ShowID = func(queue, id string) string { return queue + " hidden" }
+		},
+		[]string{
+			"late orders since 2m0s: orders hidden has run for 40 s and is the only job that may run " +
+				"(MaxRunning 1); 2 min behind, 12 waiting (orders hidden)",
+		},
+	},
+	{
+		"a job that keeps losing its servers",
+		func(v *View) {
+			v.Stats[0].Claimed = 3
+			v.Suspects = map[string]Suspects{"orders": {Count: 1, ID: "export", Recoveries: 2}}
+			v.Nodes[0].Status.Queues = []ports.QueueStatus{
+				{Queue: "emails", MaxRecoveries: 9},
+				{Queue: "orders", MaxRecoveries: 3},
+			}
+		},
+		[]string{
+			"crashes orders since 0s: export may crash its server: " +
+				"it has lost its server 2 times, of 3 at most (export)",
+		},
+	},
 	{"jobs that keep losing their servers, whose ids may not be seen", func(v *View) {
 		v.Stats[0].Claimed = 3
 		v.Suspects = map[string]Suspects{"orders": {Count: 3, ID: "export", Recoveries: 3}}
@@ -359,40 +579,62 @@ var tests = []struct {
 		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "emails"}, {Queue: "orders"}}
 	}, []string{"other rule orders since 0s: the merge rule is newest, but blue declares another, such as union: " +
 		"deploy such programs with the queue's rule, since their next starts are refused"}},
-	{"servers with other merge rules", func(v *View) {
-		gone := server("old", inspect.NodeGone, "orders")
-		v.Nodes = append(v.Nodes, server("red", inspect.NodeAlive, "orders"), server("green", inspect.NodeDraining, "orders"), server("blue", inspect.NodeAlive, "orders"), gone)
-		for at, keep := range []int{0, 3, 1, 1, 1} {
-			rule := core.MergeRule{}
-			if keep > 0 {
-				rule = core.MergeRule{Stays: core.Highest, Keep: keep}
+	{
+		"servers with other merge rules",
+		func(v *View) {
+			gone := server("old", inspect.NodeGone, "orders")
+			v.Nodes = append(v.Nodes, server("red", inspect.NodeAlive, "orders"),
+				server("green", inspect.NodeDraining, "orders"), server("blue", inspect.NodeAlive, "orders"), gone)
+			for at, keep := range []int{0, 3, 1, 1, 1} {
+				rule := core.MergeRule{}
+				if keep > 0 {
+					rule = core.MergeRule{Stays: core.Highest, Keep: keep}
+				}
+				v.Nodes[at].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: rule}}
 			}
-			v.Nodes[at].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: rule}}
-		}
-	}, []string{"other rule orders since 0s: the merge rule is union, but blue, green, red declare another, such as latest(3): " +
-		"deploy such programs with the queue's rule, since their next starts are refused",
-		"server gone @old since 3m0s: server stopped responding"}},
+		},
+		[]string{"other rule orders since 0s: the merge rule is union, but blue, green, red declare another, " +
+			"such as latest(3): " +
+			"deploy such programs with the queue's rule, since their next starts are refused",
+			"server gone @old since 3m0s: server stopped responding"},
+	},
 	{"servers with the queue's merge rule", func(v *View) {
 		v.Stats[0].Queue.Merge = core.MergeRule{Stays: core.Highest}
 		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: v.Stats[0].Queue.Merge}}
 	}, nil},
 	{"a tick that is late", func(v *View) { v.Ticks = map[string]Ticks{"orders": {Since: ago(time.Minute)}} },
 		[]string{"ticks late orders since 1m0s: a tick of its schedules is 1 min late: no server has fired it"}},
-	{"a late tick, and nobody serves the queue", func(v *View) {
-		v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
-	}, []string{"ticks late orders since 1h30m0s: a tick of its schedules is 1 h 30 min late: no server runs this queue"}},
+	{
+		"a late tick, and nobody serves the queue",
+		func(v *View) {
+			v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
+		},
+		[]string{
+			"ticks late orders since 1h30m0s: a tick of its schedules is 1 h 30 min late: no server runs this queue",
+		},
+	},
 	{"a late tick, and nobody serves the jobs of the queue", func(v *View) {
 		v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
 	}, []string{"nobody serves orders since 1s: no server runs this queue, 1 waiting"}},
 	{"a late tick of a paused queue", func(v *View) {
-		v.Ticks, v.Stats[0].Queue.Paused = map[string]Ticks{"orders": {Since: ago(time.Hour), Broken: []string{"nightly"}}}, true
+		v.Ticks, v.Stats[0].Queue.Paused = map[string]Ticks{"orders": {
+			Since:  ago(time.Hour),
+			Broken: []string{"nightly"},
+		}}, true
 	}, nil},
 	{"a broken schedule", func(v *View) { v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}}} },
 		[]string{"broken schedule orders since 0s: servers can't read the spec of the schedule nightly"}},
-	{"a broken schedule among many", func(v *View) {
-		v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}, Checked: 101, Of: 1200}}
-	}, []string{"broken schedule orders since 0s: servers can't read the spec of the schedule nightly (checked: 101 of at least 1,200 schedules)"}},
+	{
+		"a broken schedule among many",
+		func(v *View) {
+			v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}, Checked: 101, Of: 1200}}
+		},
+		[]string{
+			"broken schedule orders since 0s: servers can't read the spec of the schedule nightly " +
+				"(checked: 101 of at least 1,200 schedules)",
+		},
+	},
 	{"broken schedules", func(v *View) {
 		v.Ticks = map[string]Ticks{"orders": {Broken: []string{"a", "b", "c", "d"}, Since: ago(2 * time.Minute)}}
 	}, []string{
@@ -400,22 +642,30 @@ var tests = []struct {
 		"broken schedule orders since 0s: servers can't read the spec of schedules: a, b, c and 1 more",
 	}},
 	{"worst first, then most", func(v *View) {
-		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late", 1, 2*time.Minute, 1)
+		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late",
+			1, 2*time.Minute, 1)
 		v.Stats = []inspect.QueueStats{late, small, large}
 		v.Nodes[0].Queues = []string{"late"}
 		v.Checks = []inspect.Check{{Name: "c", Status: inspect.CheckWarn}}
 	}, []string{
-		"nobody serves large since 1s: no server runs this queue, 9 waiting", "nobody serves small since 1s: no server runs this queue, 1 waiting",
-		"late late since 2m0s: 2 min behind, 1 waiting", "check warns  since 0s: c: ",
+		"nobody serves large since 1s: no server runs this queue, 9 waiting",
+		"nobody serves small since 1s: no server runs this queue, 1 waiting",
+		"late late since 2m0s: 2 min behind, 1 waiting",
+		"check warns  since 0s: c: ",
 	}},
 }
 
 func TestWhatIsWrong(t *testing.T) {
 	seen := map[Kind]bool{}
 	for _, tt := range tests {
-		v := &View{Now: now, Stats: []inspect.QueueStats{queue("orders", 4, 0, 0)}, Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
+		v := &View{
+			Now:   now,
+			Stats: []inspect.QueueStats{queue("orders", 4, 0, 0)},
+			Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")},
+		}
 		v.Recent, v.Died = map[string][]inspect.MinuteStats{}, map[string]Deaths{}
 		tt.view(v)
+
 		lines, _ := Now(v, Memory{})
 		for at := range max(len(lines), len(tt.want)) {
 			got, want := "nothing", "nothing"
@@ -430,6 +680,7 @@ func TestWhatIsWrong(t *testing.T) {
 			}
 		}
 	}
+
 	for k := NoAnswer; k <= Versions; k++ {
 		if !seen[k] {
 			t.Errorf("no test has %v", k)

@@ -77,6 +77,7 @@ func parse(text string) (s Standing, err error) {
 	invalid := func(why string) (Standing, error) {
 		return Standing{}, fmt.Errorf("%w: %s; pass it as it was returned, unchanged", ErrInvalidCheckpoint, why)
 	}
+
 	if len(text) > maxCheckpoint {
 		return invalid("it is too long")
 	}
@@ -84,16 +85,21 @@ func parse(text string) (s Standing, err error) {
 	if err != nil || len(data) < crc32.Size {
 		return invalid("it is damaged")
 	}
+
 	body := data[:len(data)-crc32.Size]
 	if crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(data[len(body):]) || json.Unmarshal(body, &s) != nil {
 		return invalid("it is damaged")
 	}
 	if s.Version != version {
-		return Standing{}, fmt.Errorf("%w: it has version %d, this package reads %d; start the action again with the same Before",
+		return Standing{}, fmt.Errorf(
+			"%w: it has version %d, this package reads %d; start the action again with the same Before",
 			ErrInvalidCheckpoint, s.Version, version)
 	}
+
+	// A text with the right checksum may still be forged.
 	if s.Shard < 0 || s.Shard >= s.Shards || s.Before < 0 || s.Before > core.MaxInstant ||
-		s.Key < 0 || s.Done < 0 || s.Done > s.Total || s.Handled < 0 || s.Met < 0 || s.ID != "" && core.ValidateID(s.ID) != nil {
+		s.Key < 0 || s.Done < 0 || s.Done > s.Total || s.Handled < 0 || s.Met < 0 ||
+		s.ID != "" && core.ValidateID(s.ID) != nil {
 		return invalid("its content is out of range")
 	}
 	return s, nil
@@ -112,7 +118,8 @@ func (s *Standing) sameAction(now *Standing) error {
 		{"filter", s.Filter, now.Filter},
 	} {
 		if c.was != c.now {
-			return fmt.Errorf("%w: its %s is %q, and that of this call is %q; continue with the same", ErrInvalidCheckpoint, c.what, c.was, c.now)
+			return fmt.Errorf("%w: its %s is %q, and that of this call is %q; continue with the same",
+				ErrInvalidCheckpoint, c.what, c.was, c.now)
 		}
 	}
 	return nil

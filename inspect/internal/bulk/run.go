@@ -59,9 +59,11 @@ func New(at Standing, o Options, t *Tally) *Run {
 // checkpoint of another action.
 func (r *Run) Continue(text string) error {
 	if !r.o.Keeps {
-		return fmt.Errorf("%w: %s can't use Continue: an edit and a DryRun have no checkpoints, and an action with a match has them only with a Filter",
+		return fmt.Errorf("%w: %s can't use Continue: an edit and a DryRun have no checkpoints, "+
+			"and an action with a match has them only with a Filter",
 			core.ErrInvalidOptions, r.At.Action)
 	}
+
 	was, err := parse(text)
 	if err != nil {
 		return err
@@ -72,6 +74,7 @@ func (r *Run) Continue(text string) error {
 	if r.o.Before < was.Before { // the first call's may have been in the future
 		return fmt.Errorf("%w: Before differs from that of the action; omit it to continue", ErrInvalidCheckpoint)
 	}
+
 	r.At, r.Last, r.before, r.Earlier = was, text, was.Done, was.Handled
 	r.Done, r.Total, r.Handled, r.Met = was.Done, was.Total, was.Handled, was.Met
 	return nil
@@ -81,21 +84,26 @@ func (r *Run) Continue(text string) error {
 // that is left: with the maximum number of its entries to handle, by count, and with the position
 // in its list to begin behind. Once the run is Limited, there is room for no entry of any shard.
 func (r *Run) shards(
-	stats *ports.QueueStats, count func(*ports.Counts) int64, shard func(s core.Shard, left int, after ports.Cursor) error,
+	stats *ports.QueueStats,
+	count func(*ports.Counts) int64,
+	shard func(s core.Shard, left int, after ports.Cursor) error,
 ) error {
 	if err := r.begin(stats, count); err != nil {
 		return err
 	}
+
 	start := r.At
 	if err := r.note(start.Shard, start.cursor()); err != nil {
 		return err
 	}
+
 	for at := range stats.Shards {
 		s := &stats.Shards[at]
 		left := int(count(&s.Counts))
 		if left == 0 || s.Shard.Index < start.Shard {
 			continue
 		}
+
 		var after ports.Cursor
 		if s.Shard.Index == start.Shard {
 			after = start.cursor()
@@ -115,10 +123,12 @@ func (r *Run) begin(stats *ports.QueueStats, count func(*ports.Counts) int64) er
 		r.At.Shards, r.At.Before = shards, min(endOf(stats.Now), r.o.Before)
 		r.Total = int(count(&stats.Counts))
 	}
+
 	if r.At.Shards != shards {
 		return fmt.Errorf("%w: the queue had %d shards and now has %d; start the action again with Before",
 			ErrInvalidCheckpoint, r.At.Shards, shards)
 	}
+
 	for _, shard := range stats.Unreached {
 		if shard.Index >= r.At.Shard {
 			r.Missed = append(r.Missed, shard)
@@ -157,6 +167,7 @@ func (r *Run) step(ctx context.Context, n, shard int, from ports.Cursor) error {
 	if r.o.Rate == 0 || r.stopped {
 		return nil
 	}
+
 	due := r.began.Add(time.Duration(float64(n) / float64(r.o.Rate) * float64(time.Second)))
 	if wait := time.Until(due); wait > 0 { // a step that took too long is not made up for
 		return Wait(ctx, wait)
@@ -179,7 +190,8 @@ func (r *Run) note(shard int, from ports.Cursor) error {
 
 // Mark makes the checkpoint of a place in the schedules of a move.
 func (r *Run) Mark(shard int, place core.ScheduleKey, different int) error {
-	r.At.Schedules, r.At.Shard, r.At.Key, r.At.ID, r.At.Name, r.At.Different = true, shard, 0, place.ID, place.Name, different
+	r.At.Schedules, r.At.Shard, r.At.Key, r.At.ID, r.At.Name, r.At.Different =
+		true, shard, 0, place.ID, place.Name, different
 	return r.mark()
 }
 

@@ -22,10 +22,12 @@ func Steps[E any](t *Tally, entries []E, step func([]E) (ports.StepReply, error)
 		if unfinished == partSteps {
 			return errUnfinished(len(entries))
 		}
+
 		reply, err := step(entries)
 		if err != nil {
 			return err
 		}
+
 		t.Met += reply.Handled
 		t.Pass(reply.Reached, reply.Handled)
 		entries = entries[min(reply.Reached, len(entries)):]
@@ -90,6 +92,7 @@ func Refs(refs []ports.DeadLetterRef) iter.Seq[[]ports.DeadLetterRef] {
 			for _, data := range r.Payloads {
 				named += len(data)
 			}
+
 			if at > start && (at-start == ports.MaxStep || size+named > maxStepBytes) {
 				if !yield(refs[start:at]) {
 					return

@@ -61,15 +61,18 @@ type visit[V any] struct {
 func (v *visit[V]) shard(ctx context.Context, shard core.Shard, left int, after ports.Cursor) error {
 	p := v.first
 	p.Queue, p.Shards, p.After = shard.Queue, []int{shard.Index}, after
+
 	for more := true; more; {
 		room := v.room(ports.DefaultPage)
 		if room == 0 {
 			return nil
 		}
+
 		page, next, err := v.kind.List(ctx, p)
 		if err != nil {
 			return fmt.Errorf("shard %v: %w", shard, err)
 		}
+
 		c, err := v.choose(ctx, page, room, left)
 		if err != nil {
 			return err
@@ -77,11 +80,13 @@ func (v *visit[V]) shard(ctx context.Context, shard core.Shard, left int, after 
 		if err := v.act(ctx, shard, c.chosen); err != nil {
 			return fmt.Errorf("shard %v: %w", shard, err)
 		}
+
 		left -= c.looked
 		if p.After = next; c.seen < len(page) && !c.last {
 			p.After = v.kind.Place(&page[c.seen-1]) // room is above 0
 		}
 		more = !c.last && p.After != ports.Cursor{} && left > 0
+
 		place, from := shard.Index, p.After
 		if !more {
 			place, from = shard.Index+1, ports.Cursor{}
@@ -90,6 +95,7 @@ func (v *visit[V]) shard(ctx context.Context, shard core.Shard, left int, after 
 			return err
 		}
 	}
+
 	v.Pass(left, 0) // gone meanwhile
 	return nil
 }
@@ -118,6 +124,7 @@ type choice[V any] struct {
 // most left. It counts the entries that don't match as dealt with.
 func (v *visit[V]) choose(ctx context.Context, page []V, room, left int) (c choice[V], err error) {
 	before := v.At.Before
+
 	for ; c.seen < len(page) && len(c.chosen) < room && c.looked < left; c.seen++ {
 		e := &page[c.seen]
 		f := v.kind.Fate(e, before, v.now)
@@ -127,11 +134,13 @@ func (v *visit[V]) choose(ctx context.Context, page []V, room, left int) (c choi
 		if f == Passed {
 			continue
 		}
+
 		c.looked++
 		there, err := v.kind.Complete(ctx, e, before)
 		if err != nil {
 			return c, err
 		}
+
 		switch {
 		case !there:
 		case v.kind.Match(e):

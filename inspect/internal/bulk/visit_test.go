@@ -39,11 +39,13 @@ func (k *numbers) List(_ context.Context, p ports.PageRequest) (page []int, next
 	if k.failed == "list" {
 		return nil, next, k.lost
 	}
+
 	list := k.shards[p.Shards[0]]
 	from := 0
 	if p.After.ID != "" {
 		from = int(p.After.Key) + 1
 	}
+
 	to := min(from+2, len(list))
 	if to < len(list) {
 		next = ports.Cursor{Key: int64(to - 1), ID: "n"}
@@ -108,15 +110,24 @@ func TestAVisitChoosesWhatMatches(t *testing.T) {
 		"a limit within a page":        {[][]int{{1, 3, 5}, {9}}, Options{Limit: 1}, []int{1}, 1, 1, 1},
 		"a limit at the end of a page": {[][]int{{1, 3, 5}, {9}}, Options{Limit: 2}, []int{1, 3}, 2, 2, 1},
 		"a limit behind a shard":       {[][]int{{1, 2}, {9, 11}}, Options{Limit: 2}, []int{1, 9}, 3, 3, 2},
-		"a stop":                       {[][]int{{1, 3, 5}, {9}}, Options{Stop: func(int) bool { return true }}, []int{1, 3}, 2, 2, 1},
-		"a dry run":                    {[][]int{{1, 2, 3}}, Options{DryRun: true}, []int{1, 3}, 3, 3, 2},
+		"a stop": {
+			[][]int{{1, 3, 5}, {9}},
+			Options{Stop: func(int) bool { return true }},
+			[]int{1, 3},
+			2,
+			2,
+			1,
+		},
+		"a dry run": {[][]int{{1, 2, 3}}, Options{DryRun: true}, []int{1, 3}, 3, 3, 2},
 	}
+
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			k, r := &numbers{shards: tt.shards}, newRun(tt.o)
 			if err := k.visit(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
+
 			acted, other := k.acted, k.sampled
 			if tt.o.DryRun {
 				acted, other = other, acted
@@ -125,11 +136,14 @@ func TestAVisitChoosesWhatMatches(t *testing.T) {
 				t.Errorf("acted on %v, want %v; %v otherwise; handled %d", acted, tt.acted, other, r.Handled)
 			}
 			if r.Met != tt.met || r.Done != tt.done || k.pages != tt.pages {
-				t.Errorf("met %d, done %d, pages %d, want %d, %d, %d", r.Met, r.Done, k.pages, tt.met, tt.done, tt.pages)
+				t.Errorf("met %d, done %d, pages %d, want %d, %d, %d",
+					r.Met, r.Done, k.pages, tt.met, tt.done, tt.pages)
 			}
+
 			if !r.Limited || tt.o.DryRun {
 				return
 			}
+
 			next := newRun(Options{})
 			if err := next.Continue(r.Last); err != nil {
 				t.Fatal(err)
@@ -137,6 +151,7 @@ func TestAVisitChoosesWhatMatches(t *testing.T) {
 			if err := k.visit(t.Context(), next); err != nil {
 				t.Fatal(err)
 			}
+
 			var odd []int
 			for _, v := range slices.Concat(tt.shards...) {
 				if k.Match(&v) {
