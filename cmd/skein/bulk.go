@@ -51,7 +51,8 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 	}
 	b.entryFilter.add(f, with)
 	f.StringVar(&b.before, "before", "",
-		with+"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
+		with+"only jobs first pushed, or dead letters last changed, before this `TIME`; "+
+			"an age such as 24h is a TIME too")
 
 	f.IntVar(&b.o.Rate, "rate", 0, with+"at most this many entries a second; 0 is no limit")
 	f.BoolVar(&b.o.DryRun, "dry-run", false, with+"change nothing, and show what would change")
@@ -85,11 +86,13 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 		return o, fmt.Errorf("%w: name ids, or give --all", errUsage)
 	case !b.all && (o.Prefix != "" || o.Group != "" || b.entryFilter != (entryFilter{}) ||
 		b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
-		return o, fmt.Errorf("%w: --prefix, --error, --tag, --group, --before, --rate, --dry-run, --yes and --continue need --all", errUsage)
+		return o, fmt.Errorf("%w: --prefix, --error, --tag, --group, --before, --rate, --dry-run, "+
+			"--yes and --continue need --all", errUsage)
 	case o.Rate < 0:
 		return o, fmt.Errorf("%w: --rate %d; give the number of entries a second; 0 is no limit", errUsage, o.Rate)
 	case b.goOn != "" && (b.before != "" || o.DryRun):
-		return o, fmt.Errorf("%w: --continue keeps the --before of the first call; leave out --before and --dry-run", errUsage)
+		return o, fmt.Errorf("%w: --continue keeps the --before of the first call; "+
+			"leave out --before and --dry-run", errUsage)
 	}
 
 	o.Continue = inspect.Checkpoint(b.goOn)
@@ -281,9 +284,12 @@ func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 	switch {
 	case failed != nil || r.Checkpoint != "":
 	case r.Gone < 0 && again:
-		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, the number of entries that it handled after printing that text is unknown, because --prefix, --group, --before and run-now act on only a part of the total.")
+		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, the number of entries that it handled "+
+			"after printing that text is unknown, "+
+			"because --prefix, --group, --before and run-now act on only a part of the total.")
 	case r.Gone > r.Later, r.Gone > 0 && again:
-		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed: a killed call, a step whose reply was lost, a server or another operator has handled them.\n",
+		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed: "+
+			"a killed call, a step whose reply was lost, a server or another operator has handled them.\n",
 			figures.Exact(int64(r.Gone)), figures.Exact(int64(r.Total)))
 	}
 }
@@ -291,7 +297,8 @@ func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 // sayLater prints why existing dead letters were left alone.
 func (a *app) sayLater(r *inspect.Result) {
 	if r.Later > 0 {
-		_, _ = fmt.Fprintf(a.stderr, "%d or more dead letters were left alone: they changed after the action began (or after --before), "+
+		_, _ = fmt.Fprintf(a.stderr, "%d or more dead letters were left alone: "+
+			"they changed after the action began (or after --before), "+
 			"or have a time in the future. Name their ids to act on them.\n", r.Later)
 	}
 }
@@ -371,7 +378,8 @@ func readLine(ctx context.Context, in interface{ Read([]byte) (int, error) }) (s
 	case text := <-line:
 		return text, nil
 	case <-ctx.Done():
-		return "", fmt.Errorf("%w: a signal or --timeout ended the command before the question was answered", errNothing)
+		return "", fmt.Errorf("%w: a signal or --timeout ended the command "+
+			"before the question was answered", errNothing)
 	}
 }
 

@@ -163,14 +163,16 @@ func leasesRow(lines []statLine, unlisted []string) inspect.Check {
 		}
 		row.Status = inspect.CheckWarn
 		row.Value += "; queues that they serve but the store does not list: " + strings.Join(unlisted, ", ")
-		row.Advice = "see the row records; if it is ok, the queue was forgotten: stop its servers, or let them declare it again"
+		row.Advice = "see the row records; if it is ok, the queue was forgotten: " +
+			"stop its servers, or let them declare it again"
 	}
 
 	if unowned > 0 {
 		slices.Sort(bare)
 		row.Status = inspect.CheckWarn
 		row.Value += "; without: " + strings.Join(bare, ", ")
-		row.Advice = "wait for a LeaseTTL, 10s by default; if it lasts, see docs/operations/runbooks.md, SkeinShardsUnowned"
+		row.Advice = "wait for a LeaseTTL, 10s by default; if it lasts, " +
+			"see docs/operations/runbooks.md, SkeinShardsUnowned"
 	}
 
 	return row

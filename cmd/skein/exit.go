@@ -39,7 +39,8 @@ var exits = []struct {
 	},
 	{
 		2,
-		"a mistake in the command's arguments or the store's URL, or the queue can't do that: it has no index of ids, or another layout or merge rule",
+		"a mistake in the command's arguments or the store's URL, or the queue can't do that: " +
+			"it has no index of ids, or another layout or merge rule",
 		[]error{
 			errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint,
 			inspect.ErrInvalidCursor, inspect.ErrInvalidRequest, core.ErrInvalidRule,
@@ -54,22 +55,26 @@ var exits = []struct {
 	},
 	{
 		4,
-		"stopped midway by a signal or, for an action on all that match, by --timeout; standard error then has the text to continue that action",
+		"stopped midway by a signal or, for an action on all that match, by --timeout; " +
+			"standard error then has the text to continue that action",
 		[]error{errStopped, context.Canceled},
 	},
 	{
 		exitAway,
-		"the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers",
+		"the store, or the server that the command needs, does not answer, or not within --timeout; " +
+			"for doctor and check: no server answers",
 		[]error{errAway},
 	},
 	{
 		6,
-		"doctor: a check warns or fails; check: the store refuses pushes; wrong: something is wrong; migrate status: the schema does not fit",
+		"doctor: a check warns or fails; check: the store refuses pushes; wrong: something is wrong; " +
+			"migrate status: the schema does not fit",
 		[]error{errFound},
 	},
 	{
 		7,
-		"the question was not answered with yes, or a signal or --timeout ended the command before its first step; nothing was changed",
+		"the question was not answered with yes, or a signal or --timeout ended the command before its first step; " +
+			"nothing was changed",
 		[]error{errNothing},
 	},
 }

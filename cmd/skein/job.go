@@ -84,7 +84,8 @@ func (a *app) jobCommand() *cobra.Command {
 		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
 		a.onJobs(
 			"run-now",
-			"Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones; held jobs are released",
+			"Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones; "+
+				"held jobs are released",
 			"skein job run-now orders --all --error timeout --rate 100",
 			"made due",
 			inspect.AllJobs,
@@ -92,7 +93,8 @@ func (a *app) jobCommand() *cobra.Command {
 		),
 		a.onJobs(
 			"release",
-			"Release held jobs: they are due and have all their retries again; a queued job that is not held only becomes due",
+			"Release held jobs: they are due and have all their retries again; "+
+				"a queued job that is not held only becomes due",
 			"skein job release ledger account-7",
 			"released",
 			inspect.AllJobs,
@@ -101,28 +103,32 @@ func (a *app) jobCommand() *cobra.Command {
 		a.cancelJobs(),
 		a.onFailedJobs(
 			"bury",
-			"Move queued jobs to the morgue, with all payloads: --all takes jobs that have failed, held ones too, --fresh the others",
+			"Move queued jobs to the morgue, with all payloads: "+
+				"--all takes jobs that have failed, held ones too, --fresh the others",
 			"skein job bury orders 42 43",
 			"buried",
 			(*inspect.Inspector).Bury,
 		),
 		a.onFailedJobs(
 			"rm",
-			"Remove queued jobs, with all payloads; --all takes only jobs that have failed, held ones too, --fresh only those that have not",
+			"Remove queued jobs, with all payloads; --all takes only jobs that have failed, held ones too, "+
+				"--fresh only those that have not",
 			"skein job rm orders 42",
 			"removed",
 			(*inspect.Inspector).Delete,
 		),
 		a.onFirst(
 			"bury-first",
-			"Move the first payload of a queued job to the morgue; a held job continues with the others. By the merge rule every, a second call takes the next payload if it has the same bytes",
+			"Move the first payload of a queued job to the morgue; a held job continues with the others. "+
+				"By the merge rule every, a second call takes the next payload if it has the same bytes",
 			`skein job bury-first ledger account-7 '{"number":17,"amount":-70}'`,
 			"buried",
 			(*inspect.Inspector).Bury,
 		),
 		a.onFirst(
 			"rm-first",
-			"Remove the first payload of a queued job; a held job continues with the others. By the merge rule every, a second call takes the next payload if it has the same bytes",
+			"Remove the first payload of a queued job; a held job continues with the others. "+
+				"By the merge rule every, a second call takes the next payload if it has the same bytes",
 			`skein job rm-first ledger account-7 '{"number":17,"amount":-70}'`,
 			"removed",
 			(*inspect.Inspector).Delete,
@@ -154,7 +160,8 @@ func (a *app) onFirst(name, short, example, done string, on onJobs) *cobra.Comma
 
 			r, err := on(i, ctx, queue, inspect.FirstPayloads(first))
 			if err == nil && r.Handled == 0 {
-				return fmt.Errorf("%w: queue %s has no queued job of the id %q whose first payload is %q; skein job payloads lists them",
+				return fmt.Errorf("%w: queue %s has no queued job of the id %q whose first payload is %q; "+
+					"skein job payloads lists them",
 					errNotFound, args[0], args[1], args[2])
 			}
 			a.sayReplaced(replaced, &r)
@@ -213,7 +220,8 @@ func (a *app) listJobs() *cobra.Command {
 			}
 
 			if claimed && l.o.Prefix != "" {
-				return fmt.Errorf("%w: --claimed lists jobs in the order of their claims, so it has no --prefix; leave --prefix out", errUsage)
+				return fmt.Errorf("%w: --claimed lists jobs in the order of their claims, so it has no --prefix; "+
+					"leave --prefix out", errUsage)
 			}
 
 			if claimed {
@@ -229,7 +237,8 @@ func (a *app) listJobs() *cobra.Command {
 
 	l.add(c.Flags())
 	c.Flags().StringVar(&l.sort, "sort", "",
-		"time, when they may run; id, only with an index of ids; of jobs with a failure: retrying, by time; retrying_id, by id; retries, by the number of failures (default time, with --prefix id)")
+		"time, when they may run; id, only with an index of ids; of jobs with a failure: retrying, by time; "+
+			"retrying_id, by id; retries, by the number of failures (default time, with --prefix id)")
 	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, in lists by id; without --claimed")
 	c.Flags().BoolVar(&l.o.Fresh, "fresh", false, "only jobs without a failure")
 	c.Flags().BoolVar(&l.o.Held, "held", false,

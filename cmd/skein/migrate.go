@@ -29,14 +29,16 @@ func (a *app) migrateUp() *cobra.Command {
 		cobra.NoArgs,
 		a.onSchema(func(ctx context.Context, _ *inspect.Inspector) error {
 			if to < 0 || to > postgres.NewestVersion() {
-				return fmt.Errorf("%w: there is no version %d; this program supports 1 to %d", errUsage, to, postgres.NewestVersion())
+				return fmt.Errorf("%w: there is no version %d; this program supports 1 to %d",
+					errUsage, to, postgres.NewestVersion())
 			}
 			return postgres.Migrate(ctx, a.backend.Pool, postgres.MigrateOptions{Schema: a.backend.Schema, To: to})
 		}),
 	)
 
 	c.Flags().IntVar(&to, "to", 0,
-		fmt.Sprintf("migrate to this `VERSION`, also downwards; 0 means the newest, which is %d; in migrate sql 0 removes everything", postgres.NewestVersion()))
+		fmt.Sprintf("migrate to this `VERSION`, also downwards; 0 means the newest, which is %d; "+
+			"in migrate sql 0 removes everything", postgres.NewestVersion()))
 	return c
 }
 
@@ -54,7 +56,8 @@ func (a *app) migrateDown() *cobra.Command {
 				return fmt.Errorf("%w: --schema %s, but the URL names the schema %s; nothing was removed",
 					errUsage, quoted(schema), quoted(a.schemaName()))
 			case yes && !named:
-				return fmt.Errorf("%w: --yes alone removes nothing, because all jobs would be lost; give the schema's name too, with --schema", errUsage)
+				return fmt.Errorf("%w: --yes alone removes nothing, because all jobs would be lost; "+
+					"give the schema's name too, with --schema", errUsage)
 			}
 
 			if err := a.noServers(ctx, i); err != nil {
@@ -95,7 +98,8 @@ func (a *app) noServers(ctx context.Context, i *inspect.Inspector) error {
 	}
 
 	if len(names) > 0 {
-		return fmt.Errorf("servers still run on the schema %s: %s; stop them first, see skein node ls. Nothing was removed",
+		return fmt.Errorf("servers still run on the schema %s: %s; stop them first, see skein node ls. "+
+			"Nothing was removed",
 			quoted(a.schemaName()), strings.Join(names, ", "))
 	}
 	return nil
@@ -115,7 +119,8 @@ func (a *app) sayLoss(ctx context.Context, i *inspect.Inspector) error {
 	}
 
 	_, _ = fmt.Fprintf(a.stderr,
-		"database %s, schema %s: %d queues with %d queued jobs, %d claimed jobs and %d dead letters will be removed permanently.\n",
+		"database %s, schema %s: "+
+			"%d queues with %d queued jobs, %d claimed jobs and %d dead letters will be removed permanently.\n",
 		quoted(a.backend.Pool.Config().ConnConfig.Database), quoted(a.schemaName()), len(queues), queued, claimed, dead)
 	return nil
 }
@@ -128,7 +133,8 @@ func (a *app) schemaTyped(ctx context.Context) error {
 	case err != nil:
 		return err
 	case answer != a.schemaName():
-		return fmt.Errorf("%w: the schema's name was not typed; use --yes with --schema to remove it without a question", errNothing)
+		return fmt.Errorf("%w: the schema's name was not typed; "+
+			"use --yes with --schema to remove it without a question", errNothing)
 	}
 	return nil
 }
@@ -151,7 +157,8 @@ var fitColumns = columns[fit]{
 func (a *app) migrateStatus() *cobra.Command {
 	return a.command(
 		"status",
-		"Show whether the schema fits this program, and the newest version that the program supports; ends with 6 if the schema does not fit",
+		"Show whether the schema fits this program, and the newest version that the program supports; "+
+			"ends with 6 if the schema does not fit",
 		fmt.Sprintf(migrateExample, "status"),
 		cobra.NoArgs,
 		a.onSchema(func(ctx context.Context, i *inspect.Inspector) error {

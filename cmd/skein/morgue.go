@@ -167,7 +167,8 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 		return nil, err
 	}
 	if d := found.DeadLetter; d != nil && d.PayloadCount > 1 {
-		return nil, fmt.Errorf("%w: the dead letter has %d payloads; name the one to replace with --old, --old-file or --old-base64; skein job payloads --place dead shows them",
+		return nil, fmt.Errorf("%w: the dead letter has %d payloads; name the one to replace with --old, "+
+			"--old-file or --old-base64; skein job payloads --place dead shows them",
 			errUsage, d.PayloadCount)
 	}
 	for p, err := range i.Payloads(ctx, queue, id, inspect.PayloadOptions{Place: inspect.PlaceDead, Limit: 1}) {

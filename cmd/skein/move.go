@@ -78,7 +78,8 @@ func (a *app) moveJobs() *cobra.Command {
 	c := a.bulk(
 		b,
 		"move QUEUE --to QUEUE [ID...]",
-		"Move queued jobs to a paused queue: ids with their dead letters and schedules, or --all queued jobs that match, without a filter with all schedules",
+		"Move queued jobs to a paused queue: ids with their dead letters and schedules, "+
+			"or --all queued jobs that match, without a filter with all schedules",
 		"skein job move orders --to orders-2 --all",
 		a.moving(b, &m, func(
 			ctx context.Context,

@@ -71,7 +71,8 @@ type layoutFlags struct {
 
 func (l *layoutFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&l.shards, "shards", 0,
-		"declare the queue with this permanent number of shards, if it does not exist; an existing queue must have this number")
+		"declare the queue with this permanent number of shards, if it does not exist; "+
+			"an existing queue must have this number")
 	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: declare it with an index of ids")
 }
 
@@ -90,7 +91,8 @@ func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name st
 
 		switch {
 		case l.shards != 0 && l.shards != q.Shards:
-			return q, fmt.Errorf("%w: --shards %d, but queue %q has %d; the number of a queue's shards can't change: leave --shards out",
+			return q, fmt.Errorf("%w: --shards %d, but queue %q has %d; the number of a queue's shards can't change: "+
+				"leave --shards out",
 				errUsage, l.shards, name, q.Shards)
 		case l.indexIDs && !q.IndexIDs:
 			return q, fmt.Errorf("%w: --index-ids, but queue %q has no index of ids; leave --index-ids out",

@@ -92,9 +92,13 @@ func (a *app) setMerge() *cobra.Command {
 		},
 	)
 
-	cmd.Long = cmd.Short + ".\nRULE is union, newest or latest(n), if the queue has one of these; it is every or every.last(n), if the queue has one\n" +
-		"of those. Other changes end with 2, since payloads are stored in another way: move the jobs to a queue with the new rule.\n" +
-		"Nothing is removed at once. Change the rule first, then deploy it: a server that declares another rule than the queue's\n" +
+	cmd.Long = cmd.Short + ".\n" +
+		"RULE is union, newest or latest(n), if the queue has one of these; it is every or every.last(n), " +
+		"if the queue has one\n" +
+		"of those. Other changes end with 2, since payloads are stored in another way: " +
+		"move the jobs to a queue with the new rule.\n" +
+		"Nothing is removed at once. Change the rule first, then deploy it: " +
+		"a server that declares another rule than the queue's\n" +
 		"fails when it starts, and continues if it runs."
 	return cmd
 }

@@ -75,14 +75,17 @@ func (a *app) repairCommand() *cobra.Command {
 		),
 		a.command(
 			"discard QUEUE INDEX KEY...",
-			"Remove quarantined records permanently, by the index of their shard and their keys, as repair ls shows them",
+			"Remove quarantined records permanently, by the index of their shard and their keys, "+
+				"as repair ls shows them",
 			"skein repair discard orders 3 1700000000000000q42",
 			cobra.MinimumNArgs(3),
 			a.discard,
 		),
 		a.command(
 			"recount QUEUE",
-			"Recount a queue, restore the records that Redis has lost, and show the shards whose counts were wrong, or may have been if a call was repeated, and how many records were restored with them; reads the whole queue",
+			"Recount a queue, restore the records that Redis has lost, and show the shards whose counts were wrong, "+
+				"or may have been if a call was repeated, and how many records were restored with them; "+
+				"reads the whole queue",
 			"skein repair recount orders",
 			cobra.ExactArgs(1),
 			func(ctx context.Context, i *inspect.Inspector, args []string) error {
@@ -94,7 +97,8 @@ func (a *app) repairCommand() *cobra.Command {
 		),
 		a.command(
 			"identity",
-			"Draw a new id for a store whose data was copied from another one, so that queues of one name move between the two",
+			"Draw a new id for a store whose data was copied from another one, "+
+				"so that queues of one name move between the two",
 			"skein repair identity --profile restored",
 			cobra.NoArgs,
 			func(ctx context.Context, i *inspect.Inspector, _ []string) error {

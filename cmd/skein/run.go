@@ -121,10 +121,16 @@ func (a *app) root() *cobra.Command {
 		Use:     "skein",
 		Version: version(),
 		Short:   "Show the queues of a store, and act on them",
-		Long: "skein shows the queues of a store, and acts on them. The store is named by --url, --url-file, --profile, or\n" +
+		Long: "skein shows the queues of a store, and acts on them. " +
+			"The store is named by --url, --url-file, --profile, or\n" +
 			"the variables SKEIN_URL and SKEIN_PROFILE:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
-			"\nA store memory:// is empty at each start. Put secrets, such as a password, into a variable or a file, so that\n" +
-			"other users of the machine can't see them. The file of profiles is " + profilesDefault + " (or\nskein/profiles in XDG_CONFIG_HOME), or the file that SKEIN_PROFILES names. Each of its lines is a name and a URL.\n\n" + exitUsageText(),
+			"\n" +
+			"A store memory:// is empty at each start. Put secrets, such as a password, " +
+			"into a variable or a file, so that\n" +
+			"other users of the machine can't see them. " +
+			"The file of profiles is " + profilesDefault + " (or\n" +
+			"skein/profiles in XDG_CONFIG_HOME), or the file that SKEIN_PROFILES names. " +
+			"Each of its lines is a name and a URL.\n\n" + exitUsageText(),
 		Example:       "  export SKEIN_URL=redis://localhost:6379\n  skein stats",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -152,7 +158,8 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.reason, "reason", "", "`WHY` you act, for the audit")
 	flags.StringVarP(&a.output, "output", "o", "table", "the `FORMAT`: "+formatNames)
 	flags.DurationVar(&a.timeout, "timeout", 0,
-		"the longest time that the command may take; 0 means no limit, and 2s for check. An action on all that match ends with the step that it then takes, which may be its last")
+		"the longest time that the command may take; 0 means no limit, and 2s for check. "+
+			"An action on all that match ends with the step that it then takes, which may be its last")
 	flags.StringVar(&a.profile, "profile", "", "the store with this `NAME` in the file of profiles")
 
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -271,6 +278,7 @@ func (a *app) storeURL() (string, error) {
 		return a.profileURL(a.env("SKEIN_PROFILE"))
 	}
 
-	return "", fmt.Errorf("%w: no store is named; give --url, --url-file or --profile, or set SKEIN_URL or SKEIN_PROFILE; a URL is %s",
+	return "", fmt.Errorf("%w: no store is named; give --url, --url-file or --profile, "+
+		"or set SKEIN_URL or SKEIN_PROFILE; a URL is %s",
 		errUsage, backends.Usage)
 }

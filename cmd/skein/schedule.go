@@ -194,7 +194,9 @@ func (a *app) scheduleCommand() *cobra.Command {
 		}, (*inspect.Inspector).RemoveSchedules),
 	)
 
-	c.Long = c.Short + ".\n\nA schedule has a name and an id. Commands act on the schedules of a NAME for all ids, and ask before they change more\n" +
+	c.Long = c.Short + ".\n\n" +
+		"A schedule has a name and an id. Commands act on the schedules of a NAME for all ids, " +
+		"and ask before they change more\n" +
 		"than one, or on the one of an id with --id."
 	return c
 }

@@ -123,7 +123,8 @@ func (e *scheduleEditFlags) add(f *pflag.FlagSet) {
 	e.payload.add(f, "payload", "another payload")
 
 	f.IntVar(&e.catchup, "catchup", 0,
-		"push the newest `N` of the ticks that are due at once, 1 to 1000; more than 1 only in a queue that merges by every")
+		"push the newest `N` of the ticks that are due at once, 1 to 1000; "+
+			"more than 1 only in a queue that merges by every")
 	f.DurationVar(&e.within, "within", 0, "with --catchup: only ticks of at most this age; without it of any age")
 	f.DurationVar(&e.jitter, "jitter", 0, "delay each tick by a time below this one, at most 24h")
 	f.BoolVar(&e.skip, "skip", false, "drop ticks while the id has a job")
@@ -196,7 +197,9 @@ func (a *app) editSchedules() *cobra.Command {
 		return err
 	}
 
-	c.Long = c.Short + ".\nA change stays until the program that declares the schedule raises the version of its set, or stores the schedule by itself."
+	c.Long = c.Short + ".\n" +
+		"A change stays until the program that declares the schedule raises the version of its set, " +
+		"or stores the schedule by itself."
 	return c
 }
 
@@ -250,7 +253,9 @@ func (a *app) backfillSchedule() *cobra.Command {
 	c.Flags().BoolVar(&dry, "dry-run", false, "push nothing, and list the ticks")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
 
-	c.Long = c.Short + ".\nThe ticks run as if they were due now. In a queue that does not merge by every they become one payload, since their\n" +
+	c.Long = c.Short + ".\n" +
+		"The ticks run as if they were due now. In a queue that does not merge by every they become one payload, " +
+		"since their\n" +
 		"bytes are equal. At most 1,000 ticks are pushed by one call."
 	return c
 }
@@ -264,7 +269,8 @@ func (a *app) warnOfMerging(ctx context.Context, i *inspect.Inspector, queue str
 	}
 	for _, q := range queues {
 		if q.Name == queue && q.Merge.Same != core.SamePush {
-			_, _ = fmt.Fprintf(a.stderr, "warning: the queue %s merges by %v, so the equal payloads of these ticks become one payload, "+
+			_, _ = fmt.Fprintf(a.stderr, "warning: the queue %s merges by %v, "+
+				"so the equal payloads of these ticks become one payload, "+
 				"which runs once; only a queue that merges by every runs each\n", queue, q.Merge)
 		}
 	}

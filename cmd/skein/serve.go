@@ -39,7 +39,8 @@ func (s *serving) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.listen, "listen", "localhost:8080", "the `ADDRESS` to serve at")
 	f.StringSliceVar(&s.hosts, "host", nil,
-		"a host `NAME` that requests may have, without port. Without the flag: any name if there is a token, otherwise localhost, 127.0.0.1 and ::1")
+		"a host `NAME` that requests may have, without port. Without the flag: "+
+			"any name if there is a token, otherwise localhost, 127.0.0.1 and ::1")
 	f.StringSliceVar(&s.origins, "trusted-origin", nil,
 		"an `ORIGIN` whose pages may act, such as https://ops.example.com, behind a proxy that changes Host")
 	f.BoolVar(&s.readOnly, "read-only", false, "serve nothing that changes the store")
@@ -70,7 +71,8 @@ func (a *app) serveCommand() *cobra.Command {
 	return c
 }
 
-const tokenText = "Clients that send the token of " + tokenVariable + " may read, and may act unless --read-only is given.\n" +
+const tokenText = "Clients that send the token of " + tokenVariable + " may read, " +
+	"and may act unless --read-only is given.\n" +
 	"They send it as Authorization: Bearer, or from a browser as the password of any user, whose name the\n" +
 	"audit then has as the actor, unproven. TLS is for a proxy in front, which may strip a prefix. /livez\n" +
 	"and /readyz are for probes."

@@ -18,7 +18,8 @@ func (a *app) topCommand() *cobra.Command {
 	interval := 2 * time.Second
 	c := a.command(
 		"top [QUEUE...]",
-		"Show problems, queues and servers live, and act by keys (? lists the keys); programs use wrong, and stats --watch",
+		"Show problems, queues and servers live, and act by keys (? lists the keys); "+
+			"programs use wrong, and stats --watch",
 		"skein top",
 		cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
