@@ -54,7 +54,8 @@ func TestReferenceInDocs(t *testing.T) {
 		}
 	} else if want != string(text) {
 		t.Errorf(
-			"%s is not what the commands say; look whether that is meant, and run go -C cmd/skein test -run Reference -update .",
+			"%s is not what the commands say; look whether that is meant, "+
+				"and run go -C cmd/skein test -run Reference -update .",
 			referencePath,
 		)
 	}

@@ -191,7 +191,8 @@ func TestTopNamesJobsAtTheirLastRetry(t *testing.T) {
 		)
 		go func() { ended <- server.Run(ctx) }()
 
-		const line = "1 job waits for the last of its 5 retries; if it fails, a payload goes to the morgue or the job is held: order-7"
+		const line = "1 job waits for the last of its 5 retries; " +
+			"if it fails, a payload goes to the morgue or the job is held: order-7"
 		for failures, want := range []bool{1: false, 2: false, 3: false, 4: false, 5: true, 6: false} {
 			if failures > 0 {
 				if text, err := looked(t, newTop(store)); err != nil || strings.Contains(text, line) != want {
