@@ -18,6 +18,7 @@ func TestAServerThatAnswersIsNotAway(t *testing.T) {
 	pair := testservers.PostgresWithStandby(t)
 	must(t, postgres.Migrate(t.Context(), pair.Primary, postgres.MigrateOptions{}))
 	standby := pair.Standby.Config().ConnString()
+
 	const findPrimary = "target_session_attrs=read-write"
 	for _, tt := range []struct {
 		args, url, says string
@@ -30,7 +31,8 @@ func TestAServerThatAnswersIsNotAway(t *testing.T) {
 		{"stats", standby, "", 0},
 		{"doctor", standby, "checks warn or fail", 6},
 	} {
-		if code, said := run(t, tt.url, tt.args); code != tt.code || !strings.Contains(said, tt.says) || strings.Contains(said, "tried") {
+		if code, said := run(t, tt.url, tt.args); code != tt.code || !strings.Contains(said, tt.says) ||
+			strings.Contains(said, "tried") {
 			t.Errorf("%s on a standby: exit code %d, want %d: %s", tt.args, code, tt.code, said)
 		}
 	}
@@ -42,17 +44,20 @@ func TestAStatementTimeoutIsAnAnswer(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
+
 	tx, err := pool.Begin(t.Context())
 	must(t, err)
 	defer func() { must(t, tx.Rollback(context.WithoutCancel(t.Context()))) }()
 	_, err = tx.Exec(t.Context(), "LOCK TABLE "+schema+".migrations IN ACCESS EXCLUSIVE MODE")
 	must(t, err)
+
 	url := with(with(testservers.PostgresURL(t), "schema", schema), "statement_timeout", "100")
 	for _, args := range []string{"check --timeout 1m", "stats", "migrate status"} {
 		if code, said := run(t, url, args); code != exitFailed || !strings.Contains(said, "raise statement_timeout") {
 			t.Errorf("%s: exit code %d, want %d: %s", args, code, exitFailed, said)
 		}
 	}
+
 	if code, said := run(t, url, "doctor"); code != 6 || !strings.Contains(said, "checks warn or fail") {
 		t.Errorf("doctor: exit code %d, want 6: %s", code, said)
 	}

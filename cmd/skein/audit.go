@@ -29,11 +29,16 @@ func (a *app) actor() inspect.Actor {
 
 func (a *app) auditCommand() *cobra.Command {
 	queue, limit := "", 50
-	c := a.command("audit", "List actions of operators: when, who, which queue and ids, and why", "skein audit --queue orders", cobra.NoArgs,
+	c := a.command(
+		"audit",
+		"List actions of operators: when, who, which queue and ids, and why",
+		"skein audit --queue orders",
+		cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 			if limit < 1 || limit > ports.ActionsKept {
 				return fmt.Errorf("%w: --limit %d; use 1 to %d", errUsage, limit, ports.ActionsKept)
 			}
+
 			return list(a, auditColumns, func(yield func(inspect.Action, error) bool) {
 				left := limit
 				for action, err := range i.Actions(ctx, inspect.ActionsOptions{Queue: queue}) {
@@ -42,7 +47,9 @@ func (a *app) auditCommand() *cobra.Command {
 					}
 				}
 			})
-		})
+		},
+	)
+
 	c.Flags().StringVar(&queue, "queue", "", "list actions on this `QUEUE` alone")
 	c.Flags().IntVar(&limit, "limit", limit, "list the newest `N` actions; the store keeps 1,000 of all queues")
 	return c

@@ -45,15 +45,20 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 		f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
 		with = "with --all: "
 	}
+
 	if b.verb != "release" { // Release accepts no Prefix
 		f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix"+b.prefixNeeds)
 	}
 	b.entryFilter.add(f, with)
-	f.StringVar(&b.before, "before", "", with+"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
+	f.StringVar(&b.before, "before", "",
+		with+"only jobs first pushed, or dead letters last changed, before this `TIME`; "+
+			"an age such as 24h is a TIME too")
+
 	f.IntVar(&b.o.Rate, "rate", 0, with+"at most this many entries a second; 0 is no limit")
 	f.BoolVar(&b.o.DryRun, "dry-run", false, with+"change nothing, and show what would change")
 	f.BoolVarP(&b.yes, "yes", "y", false, with+"don't ask")
-	f.StringVar(&b.goOn, "continue", "", with+"continue from this `TEXT`, which the interrupted call has printed; repeat its other flags")
+	f.StringVar(&b.goOn, "continue", "",
+		with+"continue from this `TEXT`, which the interrupted call has printed; repeat its other flags")
 }
 
 // options returns the options of the action on all that match. It returns an error if the flags, or
@@ -63,6 +68,7 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	if b.all = b.all || b.fresh; b.all {
 		o.Payloads = -1 // the action selects by ids, times and errors
 	}
+
 	for _, name := range []string{"prefix", "error", "tag", "group", "before", "continue"} {
 		// The variable of a script may be unset: an empty filter would match everything.
 		if f := b.set.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
@@ -72,18 +78,23 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	if err := b.entryFilter.check(); err != nil {
 		return o, err
 	}
+
 	switch {
 	case b.fresh && len(ids) > 0:
 		return o, fmt.Errorf("%w: --fresh acts on all fresh jobs; leave it out, or the ids", errUsage)
 	case b.all == (len(ids) > 0):
 		return o, fmt.Errorf("%w: name ids, or give --all", errUsage)
-	case !b.all && (o.Prefix != "" || o.Group != "" || b.entryFilter != (entryFilter{}) || b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
-		return o, fmt.Errorf("%w: --prefix, --error, --tag, --group, --before, --rate, --dry-run, --yes and --continue need --all", errUsage)
+	case !b.all && (o.Prefix != "" || o.Group != "" || b.entryFilter != (entryFilter{}) ||
+		b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
+		return o, fmt.Errorf("%w: --prefix, --error, --tag, --group, --before, --rate, --dry-run, "+
+			"--yes and --continue need --all", errUsage)
 	case o.Rate < 0:
 		return o, fmt.Errorf("%w: --rate %d; give the number of entries a second; 0 is no limit", errUsage, o.Rate)
 	case b.goOn != "" && (b.before != "" || o.DryRun):
-		return o, fmt.Errorf("%w: --continue keeps the --before of the first call; leave out --before and --dry-run", errUsage)
+		return o, fmt.Errorf("%w: --continue keeps the --before of the first call; "+
+			"leave out --before and --dry-run", errUsage)
 	}
+
 	o.Continue = inspect.Checkpoint(b.goOn)
 	o.Filter = b.Text()
 	if b.before != "" {
@@ -140,7 +151,13 @@ func (a *app) sayAbsent(done string, ids []string) {
 
 // absent returns the ids that have no entry for an action. It is called before the action, which
 // may remove entries. An error ends the search: the action gets the same error, and returns it.
-func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []string, lacks lacksEntry) (missing []string) {
+func absent(
+	ctx context.Context,
+	i *inspect.Inspector,
+	queue string,
+	ids []string,
+	lacks lacksEntry,
+) (missing []string) {
 	for _, id := range ids {
 		is, err := lacks(ctx, i, queue, id)
 		if err != nil {
@@ -197,6 +214,7 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 		}
 		return firstOf(err, a.showSamples(&r))
 	}
+
 	if !b.yes && b.goOn == "" {
 		if some, err := a.confirm(ctx, b, o, do); err != nil || !some {
 			return err
@@ -205,12 +223,15 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	if err := ctx.Err(); err != nil {
 		return errNoStep
 	}
+
 	p := newProgress(a, b.verb, b.done)
 	o.Stop = func(int) bool { return ctx.Err() != nil }
+
 	// A step that has begun may finish, so that the counts are exact.
 	steps, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, stop) })()
+
 	o.Progress, o.Checkpoint = p.progress, func(c inspect.Checkpoint) {
 		if !p.told && ctx.Err() != nil { // between the preparations and the first step
 			stop()
@@ -220,18 +241,22 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 		}
 		p.checkpoint(c)
 	}
+
 	r, err := do(steps, o)
 	p.end()
 	if b.goOn == "" && !p.told && errors.Is(err, context.Canceled) {
 		return errNoStep
 	}
+
 	a.sayLater(&r)
 	a.sayGone(b, &r, err)
 	shown := one(a, allColumns, &r)
+
 	goOn := "" // an action that the store refused before it did anything is not continued, but corrected
 	if r.Checkpoint != "" && (r.Done > 0 || err == nil || !ports.FailureOf(err).NoEffect()) {
 		goOn = fmt.Sprintf("; to continue, give the same arguments and --continue %s", r.Checkpoint)
 	}
+
 	switch {
 	case ctx.Err() != nil && goOn != "":
 		return fmt.Errorf("%w after %d of %d%s", errStopped, r.Done, r.Total, goOn)
@@ -255,12 +280,16 @@ func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 		_, _ = fmt.Fprintf(a.stderr, "%s%s %s now, %s%s by earlier calls, according to the --continue text.\n",
 			now, figures.Exact(int64(r.Handled-r.Earlier)), b.done, atLeast, figures.Exact(int64(r.Earlier)))
 	}
+
 	switch {
 	case failed != nil || r.Checkpoint != "":
 	case r.Gone < 0 && again:
-		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, the number of entries that it handled after printing that text is unknown, because --prefix, --group, --before and run-now act on only a part of the total.")
+		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, the number of entries that it handled "+
+			"after printing that text is unknown, "+
+			"because --prefix, --group, --before and run-now act on only a part of the total.")
 	case r.Gone > r.Later, r.Gone > 0 && again:
-		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed: a killed call, a step whose reply was lost, a server or another operator has handled them.\n",
+		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed: "+
+			"a killed call, a step whose reply was lost, a server or another operator has handled them.\n",
 			figures.Exact(int64(r.Gone)), figures.Exact(int64(r.Total)))
 	}
 }
@@ -268,7 +297,8 @@ func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 // sayLater prints why existing dead letters were left alone.
 func (a *app) sayLater(r *inspect.Result) {
 	if r.Later > 0 {
-		_, _ = fmt.Fprintf(a.stderr, "%d or more dead letters were left alone: they changed after the action began (or after --before), "+
+		_, _ = fmt.Fprintf(a.stderr, "%d or more dead letters were left alone: "+
+			"they changed after the action began (or after --before), "+
 			"or have a time in the future. Name their ids to act on them.\n", r.Later)
 	}
 }
@@ -286,12 +316,14 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 	if err != nil {
 		return false, err
 	}
+
 	cutOff := r.Done < r.Total // a dry run has no Checkpoint
 	if r.Handled == 0 && !cutOff {
 		_, _ = fmt.Fprintf(a.stderr, "%s: none of %d matches\n", b.verb, r.Total)
 		a.sayLater(&r)
 		return false, one(a, allColumns, &r)
 	}
+
 	if !cutOff {
 		_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d checked, of %d", b.verb, r.Handled, r.Done, r.Total)
 	} else {
@@ -300,6 +332,7 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 	}
 	a.sayIDs(sampleIDs(&r))
 	_, _ = fmt.Fprintln(a.stderr, ".")
+
 	err = a.ask(ctx, b.done)
 	return err == nil, err
 }
@@ -340,11 +373,13 @@ func readLine(ctx context.Context, in interface{ Read([]byte) (int, error) }) (s
 			}
 		}
 	}()
+
 	select {
 	case text := <-line:
 		return text, nil
 	case <-ctx.Done():
-		return "", fmt.Errorf("%w: a signal or --timeout ended the command before the question was answered", errNothing)
+		return "", fmt.Errorf("%w: a signal or --timeout ended the command "+
+			"before the question was answered", errNothing)
 	}
 }
 
@@ -469,11 +504,16 @@ func (m entryFilter) letters() func(inspect.DeadLetter) bool {
 // purge returns the command that removes all queued jobs that match.
 func (a *app) purge() *cobra.Command {
 	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true, prefixNeeds: needsIndex}
-	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay",
+	c := a.bulk(
+		b,
+		"purge QUEUE",
+		"Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay",
 		"skein queue purge orders --before 24h --dry-run",
 		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {
 			return i.Delete(ctx, queue, c.jobs(inspect.AllJobs))
-		})
+		},
+	)
+
 	c.Args = arguments(cobra.ExactArgs(1))
 	return c
 }
@@ -494,9 +534,10 @@ func (a *app) bulk(b *bulkFlags, use, short, example string, on act) *cobra.Comm
 		}
 
 		if b.all {
-			return a.onAll(cmd.Context(), b, o, func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
-				return on(ctx, i, queue, &chosen{all: true, filter: b.entryFilter, options: o})
-			})
+			return a.onAll(cmd.Context(), b, o,
+				func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+					return on(ctx, i, queue, &chosen{all: true, filter: b.entryFilter, options: o})
+				})
 		}
 
 		missing := absent(cmd.Context(), i, queue, ids, b.lacks)

@@ -32,7 +32,18 @@ func TestWhatAnActionThatGoesOnSays(t *testing.T) {
 	} {
 		var said strings.Builder
 		a := &app{process: process{stderr: &said}}
-		a.sayGone(&bulkFlags{goOn: "text", done: "revived"}, &inspect.Result{Handled: 4, Earlier: 1, Total: 6, Gone: tt.gone, Checkpoint: tt.checkpoint}, tt.failed)
+		a.sayGone(
+			&bulkFlags{goOn: "text", done: "revived"},
+			&inspect.Result{
+				Handled:    4,
+				Earlier:    1,
+				Total:      6,
+				Gone:       tt.gone,
+				Checkpoint: tt.checkpoint,
+			},
+			tt.failed,
+		)
+
 		if !strings.HasPrefix(said.String(), tt.want) {
 			t.Errorf("%s: it says %q, want %q", name, said.String(), tt.want)
 		}
@@ -66,8 +77,10 @@ func TestFlagsOfAnActionThatContradict(t *testing.T) {
 			t.Errorf("%q: %v, want an error with %q", tt.flags, err, tt.want)
 		}
 	}
+
 	for _, name := range []string{"prefix", "error", "tag", "group", "before", "continue"} {
-		if _, err := optionsOf(t, "--all --"+name+"="); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "--"+name+" is empty") {
+		if _, err := optionsOf(t, "--all --"+name+"="); !errors.Is(err, errUsage) ||
+			!strings.Contains(err.Error(), "--"+name+" is empty") {
 			t.Errorf("an empty --%s: %v", name, err)
 		}
 	}
@@ -112,20 +125,24 @@ func TestASignalEndsAnAction(t *testing.T) {
 		ctx, signal := context.WithCancel(t.Context())
 		a := &app{process: process{stdout: io.Discard, stderr: io.Discard}, output: "table"}
 		began, calls := time.Now(), 0
-		err := a.onAll(ctx, &bulkFlags{yes: true}, inspect.BulkOptions{}, func(steps context.Context, o inspect.BulkOptions) (inspect.Result, error) {
-			calls++
-			o.Checkpoint("c")
-			signal()
-			<-steps.Done()
-			return inspect.Result{Done: 1, Total: 2, Checkpoint: "c"}, steps.Err()
-		})
+
+		err := a.onAll(ctx, &bulkFlags{yes: true}, inspect.BulkOptions{},
+			func(steps context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+				calls++
+				o.Checkpoint("c")
+				signal()
+				<-steps.Done()
+				return inspect.Result{Done: 1, Total: 2, Checkpoint: "c"}, steps.Err()
+			})
 		if took := time.Since(began); calls != 1 || took != patience || !errors.Is(err, errStopped) {
 			t.Errorf("%d calls end after %v with %v; want one that has %v after the signal", calls, took, err, patience)
 		}
-		err = a.onAll(ctx, &bulkFlags{yes: true}, inspect.BulkOptions{}, func(context.Context, inspect.BulkOptions) (inspect.Result, error) {
-			calls++
-			return inspect.Result{}, nil
-		})
+
+		err = a.onAll(ctx, &bulkFlags{yes: true}, inspect.BulkOptions{},
+			func(context.Context, inspect.BulkOptions) (inspect.Result, error) {
+				calls++
+				return inspect.Result{}, nil
+			})
 		if calls != 1 || !errors.Is(err, errNoStep) {
 			t.Errorf("after the signal %d calls and %v, want no further call", calls, err)
 		}

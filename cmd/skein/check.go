@@ -21,23 +21,31 @@ import (
 const checkPatience = 2 * time.Second
 
 func (a *app) checkCommand() *cobra.Command {
-	return a.command("check", "Check for probes that the store answers and accepts pushes; waits 2s unless --timeout is given", "skein check --timeout 1s", cobra.NoArgs,
+	return a.command(
+		"check",
+		"Check for probes that the store answers and accepts pushes; waits 2s unless --timeout is given",
+		"skein check --timeout 1s",
+		cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 			if a.timeout == 0 {
 				brief, stop := context.WithTimeout(ctx, checkPatience)
 				defer stop()
 				ctx = brief
 			}
+
 			s := lookAtStore(ctx, i)
 			if err := list(a, checkColumns, all(s.rows(), nil)); err != nil {
 				return err
 			}
+
 			err := s.verdict()
-			if a.timeout == 0 && err != nil && context.Cause(ctx) == context.DeadlineExceeded && !answered(s.checks) && !errors.Is(err, errFound) {
+			if a.timeout == 0 && err != nil && context.Cause(ctx) == context.DeadlineExceeded &&
+				!answered(s.checks) && !errors.Is(err, errFound) {
 				return fmt.Errorf("%w: no answer within %v: %w", errAway, checkPatience, err)
 			}
 			return err // an error of --timeout names --timeout itself
-		})
+		},
+	)
 }
 
 // storeState is the result of check.
@@ -144,23 +152,29 @@ func leasesRow(lines []statLine, unlisted []string) inspect.Check {
 			bare = append(bare, line.Queue.Name)
 		}
 	}
+
 	if shards > 0 {
 		row.Value = fmt.Sprintf("%d of %d shards have an owner", shards-unowned, shards)
 	}
+
 	if len(unlisted) > 0 {
 		if shards == 0 {
 			row.Value = "servers run"
 		}
 		row.Status = inspect.CheckWarn
 		row.Value += "; queues that they serve but the store does not list: " + strings.Join(unlisted, ", ")
-		row.Advice = "see the row records; if it is ok, the queue was forgotten: stop its servers, or let them declare it again"
+		row.Advice = "see the row records; if it is ok, the queue was forgotten: " +
+			"stop its servers, or let them declare it again"
 	}
+
 	if unowned > 0 {
 		slices.Sort(bare)
 		row.Status = inspect.CheckWarn
 		row.Value += "; without: " + strings.Join(bare, ", ")
-		row.Advice = "wait for a LeaseTTL, 10s by default; if it lasts, see docs/operations/runbooks.md, SkeinShardsUnowned"
+		row.Advice = "wait for a LeaseTTL, 10s by default; if it lasts, " +
+			"see docs/operations/runbooks.md, SkeinShardsUnowned"
 	}
+
 	return row
 }
 
@@ -191,6 +205,7 @@ func (s *storeState) verdict() error {
 	if s.unusable != nil && !s.refused() && !answered(s.checks) {
 		return s.unusable
 	}
+
 	why := []error{}
 	for _, c := range s.rows() {
 		switch {
@@ -201,6 +216,7 @@ func (s *storeState) verdict() error {
 			why = append(why, fmt.Errorf("%s: %s; %s", strings.TrimSpace(c.Name+" "+c.Server), c.Value, c.Advice))
 		}
 	}
+
 	if len(why) == 0 {
 		return s.unusable
 	}

@@ -49,7 +49,10 @@ func endsAs(t *testing.T, what, url string, want endings) {
 // durable are the flags of a Redis with which doctor finds nothing. The log of slow commands is
 // off: a busy machine makes any command slow. The protected settings let a test take the server's
 // directory away.
-var durable = []string{"--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than", "-1", "--enable-protected-configs", "yes"}
+var durable = []string{
+	"--appendonly", "yes", "--maxmemory", "100mb",
+	"--slowlog-log-slower-than", "-1", "--enable-protected-configs", "yes",
+}
 
 // Both name the reason why a Redis refuses pushes. Only doctor ends for a mere warning.
 func TestDoctorAndCheckOfRedis(t *testing.T) {
@@ -57,49 +60,70 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 	client := testservers.OwnRedis(t, durable...).(*goredis.Client)
 	at := "redis://" + client.Options().Addr
 	set := func(name, value string) { t.Helper(); must(t, client.ConfigSet(t.Context(), name, value).Err()) }
+
 	endsAs(t, "a server as it should be", at, endings{0, 0, nil})
 	set("maxmemory", "0")
 	endsAs(t, "no maxmemory", at, endings{6, 0, nil})
 	set("maxmemory", "1")
-	endsAs(t, "full", at, endings{6, 6, []string{"\nwrites " + client.Options().Addr + ": OOM ", "remove dead letters (skein morgue rm), or raise maxmemory"}})
+	endsAs(t, "full", at, endings{6, 6, []string{
+		"\nwrites " + client.Options().Addr + ": OOM ",
+		"remove dead letters (skein morgue rm), or raise maxmemory",
+	}})
+
 	set("maxmemory", "100mb")
 	set("min-replicas-to-write", "1")
 	endsAs(t, "no replicas", at, endings{6, 6, []string{"NOREPLICAS", "min-replicas-to-write"}})
+
 	set("min-replicas-to-write", "0")
 	set("maxmemory-policy", "allkeys-lru")
 	endsAs(t, "keys are evicted", at, endings{1, 6, []string{"set it to noeviction"}})
+
 	set("maxmemory-policy", "noeviction")
 	must(t, client.Do(t.Context(), "ACL", "SETUSER", "weak", "on", ">secret", "~*", "&*", "+@all", "-hset").Err())
-	endsAs(t, "a right is missing", "redis://weak:secret@"+client.Options().Addr, endings{1, 6, []string{"may not run hset"}})
+	endsAs(t, "a right is missing", "redis://weak:secret@"+client.Options().Addr,
+		endings{1, 6, []string{"may not run hset"}})
 	endsAs(t, "a wrong password", "redis://weak:wrong@"+client.Options().Addr, endings{1, 6, []string{"WRONGPASS"}})
+
 	must(t, client.HSet(t.Context(), "skein:queues", "/format", "9 9").Err())
 	endsAs(t, "a newer format", at, endings{1, 6, []string{"format"}})
 	must(t, client.HDel(t.Context(), "skein:queues", "/format").Err())
 	endsAs(t, "as it should be again", at, endings{0, 0, nil})
+
 	for _, shards := range []string{"2", "1"} { // alone a queue whose only shard is lost can't be looked at
 		if code, said := run(t, at, "job push orders-"+shards+" 1 --payload x --shards "+shards); code != 0 {
 			t.Fatal(said)
 		}
+
 		key := "skein:{orders-" + shards + "/0}:m"
 		record := client.Get(t.Context(), key).Val()
 		must(t, client.Del(t.Context(), key).Err())
-		endsAs(t, "a shard has lost its record", at, endings{6, 6, []string{"\nrecords: the record of orders-" + shards + "/0 is lost"}})
+		endsAs(t, "a shard has lost its record", at,
+			endings{6, 6, []string{"\nrecords: the record of orders-" + shards + "/0 is lost"}})
 		must(t, client.Set(t.Context(), key, record, 0).Err())
 		endsAs(t, "the shard has its record", at, endings{0, 0, nil})
+
 		for what, text := range map[string]string{"can't be read": "garbage", "has 7 shards": "0 0 7 1 1"} {
 			must(t, client.Set(t.Context(), key, text, 0).Err())
-			endsAs(t, "a shard has another record", at, endings{6, 6, []string{"\nrecords: the record of orders-" + shards + "/0 " + what, "skein repair recount"}})
+			endsAs(t, "a shard has another record", at, endings{6, 6, []string{
+				"\nrecords: the record of orders-" + shards + "/0 " + what,
+				"skein repair recount",
+			}})
 		}
+
 		must(t, client.Del(t.Context(), key).Err())
 		must(t, client.HSet(t.Context(), key, "a", "b").Err())
-		endsAs(t, "the record of a shard is a hash", at, endings{6, 6, []string{"\nrecords: the record of orders-" + shards + "/0 can't be read: WRONGTYPE"}})
+		endsAs(t, "the record of a shard is a hash", at,
+			endings{6, 6, []string{"\nrecords: the record of orders-" + shards + "/0 can't be read: WRONGTYPE"}})
 		must(t, client.Del(t.Context(), key).Err())
 		must(t, client.Set(t.Context(), key, record, 0).Err())
+
 		queue := client.HGet(t.Context(), "skein:queues", "orders-"+shards).Val()
 		must(t, client.HSet(t.Context(), "skein:queues", "orders-"+shards, "garbage").Err())
-		endsAs(t, "a queue has another record", at, endings{6, 6, []string{"\nrecords: the record of the queue orders-" + shards + " can't be read"}})
+		endsAs(t, "a queue has another record", at,
+			endings{6, 6, []string{"\nrecords: the record of the queue orders-" + shards + " can't be read"}})
 		must(t, client.HSet(t.Context(), "skein:queues", "orders-"+shards, queue).Err())
 		endsAs(t, "all records are as they were", at, endings{0, 0, nil})
+
 		wrongKeys(t, client, at, "orders-"+shards+"/0")
 	}
 
@@ -116,6 +140,7 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 			t.Fatalf("a snapshot into /proc did not fail: %s", info)
 		}
 	}
+
 	endsAs(t, "no snapshot can be written", at, endings{6, 6, []string{"MISCONF", "free space on the disk"}})
 }
 
@@ -137,13 +162,18 @@ func wrongKeys(t *testing.T, client *goredis.Client, at, shard string) {
 // One master that refuses is enough.
 func TestDoctorAndCheckOfACluster(t *testing.T) {
 	t.Parallel()
-	cluster := testservers.OwnRedisCluster(t, append(slices.Clone(durable), "--cluster-require-full-coverage", "no")...).(*goredis.ClusterClient)
+	cluster := testservers.OwnRedisCluster(
+		t,
+		append(slices.Clone(durable), "--cluster-require-full-coverage", "no")...,
+	).(*goredis.ClusterClient)
 	at, full := clusterURL(cluster), cluster.Options().Addrs[1]
 	endsAs(t, "a Cluster as it should be", at, endings{0, 0, nil})
+
 	master := goredis.NewClient(&goredis.Options{Addr: full})
 	defer master.Close()
 	must(t, master.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	endsAs(t, "one master is full", at, endings{6, 6, []string{"writes " + full + ": OOM "}})
+
 	must(t, master.ConfigSet(t.Context(), "maxmemory", "100mb").Err())
 	must(t, master.ClusterDelSlots(t.Context(), slotOf(t, master, full)).Err())
 	endsAs(t, "a slot is served by nobody", at, endings{6, 6, []string{"cluster " + full + ": "}})
@@ -171,7 +201,10 @@ func slotOf(t *testing.T, server *goredis.Client, address string) int {
 func TestDoctorAndCheckOfAClusterThatIsDown(t *testing.T) {
 	tier.Long(t, "calls on keys are repeated for seconds")
 	t.Parallel()
-	cluster := testservers.OwnRedisCluster(t, append(slices.Clone(durable), "--cluster-require-full-coverage", "yes")...).(*goredis.ClusterClient)
+	cluster := testservers.OwnRedisCluster(
+		t,
+		append(slices.Clone(durable), "--cluster-require-full-coverage", "yes")...,
+	).(*goredis.ClusterClient)
 	for _, addr := range cluster.Options().Addrs {
 		master := goredis.NewClient(&goredis.Options{Addr: addr})
 		defer master.Close()
@@ -185,10 +218,13 @@ func TestDoctorAndCheckOfPostgres(t *testing.T) {
 	pool := testservers.OwnPostgres(t)
 	at := pool.Config().ConnString()
 	endsAs(t, "no schema", at, endings{1, 6, []string{"skein migrate up"}})
+
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
 	endsAs(t, "a server as it should be", at, endings{0, 0, nil})
-	endsAs(t, "it only reads", with(at, "default_transaction_read_only", "on"), endings{6, 6, []string{"\nwrites: ", "target_session_attrs=read-write"}})
+	endsAs(t, "it only reads", with(at, "default_transaction_read_only", "on"),
+		endings{6, 6, []string{"\nwrites: ", "target_session_attrs=read-write"}})
 	endsAs(t, "it does not wait for the disk", with(at, "synchronous_commit", "off"), endings{6, 0, nil})
+
 	_, err := pool.Exec(t.Context(), "CREATE ROLE weak LOGIN")
 	must(t, err)
 	weak, err := url.Parse(at)
@@ -204,6 +240,7 @@ func TestDoctorAndCheckOfStoresThatAreAway(t *testing.T) {
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	must(t, gone.Close())
+
 	for _, scheme := range []string{"redis", "redis-cluster", "postgres"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
@@ -220,8 +257,10 @@ func TestDoctorAndCheckOfStoresThatAreAway(t *testing.T) {
 // refusing pushes nor as taking them.
 func TestTheVerdictOfCheck(t *testing.T) {
 	silent, refused := errors.New("i/o timeout"), fmt.Errorf("%w: too old", ports.ErrUnusable)
-	answers, away := inspect.Check{Name: "answers", Value: "yes"}, inspect.Check{Name: "answers", Status: inspect.CheckFail, Refuses: true}
+	answers, away := inspect.Check{Name: "answers", Value: "yes"},
+		inspect.Check{Name: "answers", Status: inspect.CheckFail, Refuses: true}
 	full := inspect.Check{Name: "writes", Status: inspect.CheckFail, Refuses: true}
+
 	for name, tt := range map[string]struct {
 		unusable error
 		checks   []inspect.Check
@@ -236,7 +275,9 @@ func TestTheVerdictOfCheck(t *testing.T) {
 		"it is away":                    {silent, []inspect.Check{away}, inspect.Check{}, false},
 	} {
 		s := storeState{unusable: tt.unusable, checks: tt.checks, leases: tt.leases}
-		if err := s.verdict(); errors.Is(err, errFound) != tt.found || (err == nil) == (tt.found || tt.unusable != nil) || tt.unusable != nil && !errors.Is(err, tt.unusable) {
+		if err := s.verdict(); errors.Is(err, errFound) != tt.found ||
+			(err == nil) == (tt.found || tt.unusable != nil) ||
+			tt.unusable != nil && !errors.Is(err, tt.unusable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -262,7 +303,8 @@ func TestCheckNamesShardsThatDoNotAnswer(t *testing.T) {
 	declaredIn(t, store, "orders")
 	for away, want := range map[int]string{1: "orders/0", 5: "orders/4", 7: "orders/4, and 2 more"} {
 		got := lookAtLeases(t.Context(), inspect.New(awayStore{store, core.Shards("orders", away)}, inspect.Options{}))
-		if !got.Refuses || got.Status != inspect.CheckFail || !strings.HasSuffix(got.Value, want) || !strings.Contains(got.Advice, "repair the server") {
+		if !got.Refuses || got.Status != inspect.CheckFail ||
+			!strings.HasSuffix(got.Value, want) || !strings.Contains(got.Advice, "repair the server") {
 			t.Errorf("%d shards: %+v, want %s", away, got, want)
 		}
 	}
@@ -271,8 +313,13 @@ func TestCheckNamesShardsThatDoNotAnswer(t *testing.T) {
 // Only shards of queues that a server serves want an owner.
 func TestCheckCountsLeases(t *testing.T) {
 	line := func(name string, servers, shards, unowned int) statLine {
-		return statLine{QueueStats: inspect.QueueStats{Queue: inspect.Queue{Name: name, Shards: shards}}, servers: servers, unowned: unowned}
+		return statLine{
+			QueueStats: inspect.QueueStats{Queue: inspect.Queue{Name: name, Shards: shards}},
+			servers:    servers,
+			unowned:    unowned,
+		}
 	}
+
 	for _, tt := range []struct {
 		lines    []statLine
 		unlisted []string
@@ -288,7 +335,8 @@ func TestCheckCountsLeases(t *testing.T) {
 			"4 of 5 shards have an owner; queues that they serve but the store does not list: d; without: a"},
 	} {
 		got := leasesRow(tt.lines, tt.unlisted)
-		if got.Status != tt.status || got.Value != tt.value || got.Refuses || (got.Advice == "") != (got.Status == ports.CheckOK) {
+		if got.Status != tt.status || got.Value != tt.value ||
+			got.Refuses || (got.Advice == "") != (got.Status == ports.CheckOK) {
 			t.Errorf("%v: %+v; want %v, %q", tt.lines, got, tt.status, tt.value)
 		}
 	}
@@ -314,7 +362,8 @@ func TestCheckOfASilentServer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer silent.Close()
-	if code, said := run(t, "redis://"+silent.Addr().String(), "check"); code != exitAway || !strings.Contains(said, "no answer within 2s") {
+	if code, said := run(t, "redis://"+silent.Addr().String(), "check"); code != exitAway ||
+		!strings.Contains(said, "no answer within 2s") {
 		t.Errorf("it ends with %d: %s", code, said)
 	}
 }

@@ -75,11 +75,13 @@ func (o *object) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		b.WriteString(map[bool]string{true: "{", false: ","}[at == 0])
 		b.Write(name)
 		b.WriteString(":")
 		b.Write(value)
 	}
+
 	b.WriteString("}")
 	return b.Bytes(), nil
 }

@@ -28,9 +28,11 @@ func (a *app) complete(c *cobra.Command) {
 	for _, inner := range c.Commands() {
 		a.complete(inner)
 	}
+
 	switch _, argument, _ := strings.Cut(c.Use, " "); {
 	case strings.HasPrefix(argument, "QUEUE"), strings.HasPrefix(argument, "[QUEUE...]"):
-		many, file, named := strings.HasPrefix(argument, "["), strings.HasSuffix(argument, "[FILE]"), argument == "QUEUE NAME"
+		many, file, named := strings.HasPrefix(argument, "["), strings.HasSuffix(argument, "[FILE]"),
+			argument == "QUEUE NAME"
 		c.ValidArgsFunction = func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			switch {
 			case file && len(args) == 1:
@@ -50,13 +52,16 @@ func (a *app) complete(c *cobra.Command) {
 			return a.completed(c, args, begun, nodeNames)
 		}
 	}
+
 	flag := func(name string, names func(context.Context, *inspect.Inspector, []string) ([]string, error)) {
 		if c.Flags().Lookup(name) != nil {
-			_ = c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-				return a.completed(c, args, begun, names)
-			}) // it fails only for an unknown flag
+			_ = c.RegisterFlagCompletionFunc(name,
+				func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+					return a.completed(c, args, begun, names)
+				}) // it fails only for an unknown flag
 		}
 	}
+
 	flag("group", groupNames)
 	flag("name", scheduleNames)
 	for _, name := range []string{"to", "queue"} {
@@ -64,29 +69,36 @@ func (a *app) complete(c *cobra.Command) {
 			flag(name, queueNames)
 		}
 	}
+
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if strings.HasSuffix(f.Name, "-file") {
 			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 		}
 	})
+
 	if !c.HasParent() {
 		c.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-		_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formatList(), cobra.ShellCompDirectiveNoFileComp))
-		_ = c.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			list, _ := a.profiles()
-			var names []string
-			for _, p := range list {
-				names = append(names, p.name)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		})
+		_ = c.RegisterFlagCompletionFunc("output",
+			cobra.FixedCompletions(formatList(), cobra.ShellCompDirectiveNoFileComp))
+		_ = c.RegisterFlagCompletionFunc("profile",
+			func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				list, _ := a.profiles()
+				var names []string
+				for _, p := range list {
+					names = append(names, p.name)
+				}
+				return names, cobra.ShellCompDirectiveNoFileComp
+			})
 	}
 }
 
 // completed reads names from the store. It returns those that begin with the typed text and are not
 // among the arguments yet.
 func (a *app) completed(
-	c *cobra.Command, args []string, begun string, names func(context.Context, *inspect.Inspector, []string) ([]string, error),
+	c *cobra.Command,
+	args []string,
+	begun string,
+	names func(context.Context, *inspect.Inspector, []string) ([]string, error),
 ) ([]string, cobra.ShellCompDirective) {
 	parent := c.Context()
 	if parent == nil {
@@ -94,10 +106,12 @@ func (a *app) completed(
 	}
 	ctx, stop := context.WithTimeout(parent, completionPatience)
 	defer stop()
+
 	i, err := a.open(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+
 	list, _ := names(ctx, i, args) // if a part of the store can't be reached, the names of the rest
 	return slices.DeleteFunc(list, func(name string) bool {
 		return !strings.HasPrefix(name, begun) || slices.Contains(args, name) || strings.ContainsFunc(name, odd)

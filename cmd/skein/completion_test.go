@@ -27,7 +27,8 @@ func callOn(t *testing.T, store ports.ShardStore, env map[string]string, args ..
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	p := process{
-		stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: func(name string) string { return env[name] },
+		stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
+		env: func(name string) string { return env[name] },
 		connect: func(_ context.Context, url string) (*backends.Backend, error) {
 			if url == "memory://elsewhere" {
 				store = memory.New(memory.Options{})
@@ -44,15 +45,24 @@ func callOn(t *testing.T, store ports.ShardStore, env map[string]string, args ..
 func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 	store := skeintest.NewFailingStore(memory.New(memory.Options{}))
 	declaredIn(t, store, "orders", "mails")
-	_, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: "web-1", Queues: []string{"orders"}}, TTL: 1 << 40})
+	_, err := store.Announce(t.Context(), ports.AnnounceRequest{
+		Node: ports.Node{Owner: "o", Name: "web-1", Queues: []string{"orders"}},
+		TTL:  1 << 40,
+	})
 	must(t, err)
+
 	letters := []core.DeadLetter{{ID: "a", Error: "boom", Group: "boom", Payloads: []core.Payload{{Data: []byte("x")}}}}
-	_, err = inspect.New(store, inspect.Options{}).Import(t.Context(), "orders", func(yield func(core.DeadLetter, error) bool) { yield(letters[0], nil) }, nil)
+	_, err = inspect.New(store, inspect.Options{}).Import(t.Context(), "orders",
+		func(yield func(core.DeadLetter, error) bool) { yield(letters[0], nil) },
+		nil)
 	must(t, err)
+
 	q := skein.NewQueue[int]("mails", skein.QueueOptions[int]{Shards: 1})
 	for _, name := range []string{"nightly", "bill"} {
-		must(t, q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), name, skein.Interval(time.Hour), "a", 1))
+		must(t, q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}),
+			name, skein.Interval(time.Hour), "a", 1))
 	}
+
 	env := map[string]string{"SKEIN_URL": "memory://"}
 	for line, want := range map[string]string{
 		"schedule pause ":                    "mails orders",
@@ -79,10 +89,12 @@ func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 					want = ""
 				}
 			}
+
 			words := strings.Fields(line)
 			if strings.HasSuffix(line, " ") {
 				words = append(words, "")
 			}
+
 			code, out, said := callOn(t, store, env, append([]string{"__complete"}, words...)...)
 			var names []string
 			for name := range strings.FieldsSeq(out) {
@@ -90,6 +102,7 @@ func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 					names = append(names, name)
 				}
 			}
+
 			if got := strings.Join(names, " "); code != 0 || got != want || strings.Contains(said, "skein:") {
 				t.Errorf("%q, away %v: %q, want %q; exit code %d: %s", line, away, got, want, code, said)
 			}
@@ -104,6 +117,7 @@ func TestBashCompletesWithoutItsPackage(t *testing.T) {
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "profiles")
 	must(t, os.WriteFile(file, []byte("blue memory://\ngreen memory://\n"), 0o600))
+
 	for _, tt := range []struct {
 		line  string
 		words []string // the last one is under the cursor, as bash splits the line
@@ -124,7 +138,9 @@ func TestBashCompletesWithoutItsPackage(t *testing.T) {
 			__start_skein 2>/dev/null # compopt complains outside of a real completion
 			for word in "${COMPREPLY[@]}"; do echo "${word%% *}"; done
 		`, "bash", tt.line}, tt.words...)...)
-		c.Env = append(os.Environ(), mainVariable+"=1", "PROGRAM="+program, "SKEIN_PROFILES="+file, "SKEIN_URL=memory://", "BASH_ENV=")
+		c.Env = append(os.Environ(),
+			mainVariable+"=1", "PROGRAM="+program, "SKEIN_PROFILES="+file, "SKEIN_URL=memory://", "BASH_ENV=")
+
 		out, err := c.CombinedOutput()
 		if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != tt.want {
 			t.Errorf("%s: %v, %q, want %q", tt.line, err, got, tt.want)
@@ -157,7 +173,9 @@ func TestFilesAreCompletedOnlyWhereTheyBelong(t *testing.T) {
 		if strings.HasSuffix(line, " ") {
 			words = append(words, "")
 		}
-		_, out, _ := callOn(t, store, map[string]string{"SKEIN_URL": "memory://"}, append([]string{"__complete"}, words...)...)
+		_, out, _ := callOn(t, store, map[string]string{"SKEIN_URL": "memory://"},
+			append([]string{"__complete"}, words...)...)
+
 		directives := strings.Split(strings.TrimSpace(out), ":")
 		directive, err := strconv.Atoi(directives[len(directives)-1])
 		must(t, err)
@@ -175,8 +193,10 @@ func TestProfilesNameStores(t *testing.T) {
 	must(t, os.WriteFile(bad, []byte("here redis://me:s3cret@localhost and more\n"), 0o600))
 	twice := filepath.Join(t.TempDir(), "twice")
 	must(t, os.WriteFile(twice, []byte("a memory://\na memory://\n"), 0o600))
+
 	store := memory.New(memory.Options{})
 	declaredIn(t, store, "orders")
+
 	for _, tt := range []struct {
 		env        map[string]string
 		args, says string
@@ -213,7 +233,11 @@ func (hungStore) Queues(ctx context.Context) ([]ports.Queue, error) {
 func TestTimeoutEndsAnyCommand(t *testing.T) {
 	store := hungStore{memory.New(memory.Options{})}
 	env := map[string]string{"SKEIN_URL": "memory://"}
-	for args, want := range map[string]int{"queue ls --timeout 10ms": exitAway, "stats --timeout 10ms": exitAway, "stats --timeout -1s": 2} {
+	for args, want := range map[string]int{
+		"queue ls --timeout 10ms": exitAway,
+		"stats --timeout 10ms":    exitAway,
+		"stats --timeout -1s":     2,
+	} {
 		code, _, said := callOn(t, store, env, strings.Fields(args)...)
 		if code != want || !strings.Contains(said, "--timeout") {
 			t.Errorf("%s: exit code %d, want %d: %s", args, code, want, said)

@@ -30,6 +30,7 @@ func (n *cutter) Write(p []byte) (int, error) {
 			b.WriteRune(r)
 			continue
 		}
+
 		was := n.at
 		n.at += columnsOfRune(r)
 		switch {
@@ -40,6 +41,7 @@ func (n *cutter) Write(p []byte) (int, error) {
 			n.at = n.columns + 1 // write nothing more of the line, not even a mark over the sign
 		}
 	}
+
 	if _, err := io.WriteString(n.to, b.String()); err != nil {
 		return 0, err
 	}

@@ -39,12 +39,14 @@ func TestTopShowsTheWorst(t *testing.T) {
 	for n := range mostWrong + 3 {
 		seen.wrong = append(seen.wrong, wrong.Line{Text: fmt.Sprint("line ", n)})
 	}
+
 	if err := a.showTop(seen); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); !strings.Contains(text, "line 5\nand 3 more\n\n") || strings.Contains(text, "line 6") {
 		t.Errorf("it shows:\n%s", text)
 	}
+
 	b.Reset()
 	seen.wrong = seen.wrong[:mostWrong]
 	if err := a.showTop(seen); err != nil || strings.Contains(b.String(), "more") {

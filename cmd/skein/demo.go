@@ -13,7 +13,9 @@ import (
 func (a *app) demoCommand() *cobra.Command {
 	var s serving
 	c := &cobra.Command{
-		Use: "demo", Short: "Serve the dashboard of a demo shop in memory, with a day of history and one problem of each kind", Args: arguments(cobra.NoArgs),
+		Use:     "demo",
+		Short:   "Serve the dashboard of a demo shop in memory, with a day of history and one problem of each kind",
+		Args:    arguments(cobra.NoArgs),
 		Example: "  skein demo",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), &s) },
 	}
@@ -31,6 +33,7 @@ func (a *app) demo(ctx context.Context, s *serving) error {
 		return err
 	}
 	defer listener.Close() // the second close, if the listener was served
+
 	log := a.log()
 	log.Info("listening; making a day of the shop's history before the first page", "url", urlOf(listener))
 	there, err := shop.Open(ctx, nil)
@@ -40,13 +43,17 @@ func (a *app) demo(ctx context.Context, s *serving) error {
 	if err != nil {
 		return err
 	}
+
 	handler, err := s.handler(inspect.New(there.Store(), inspect.Options{Logger: log}), "demo", a.env(tokenVariable))
 	if err != nil {
 		return err
 	}
+
 	ended := make(chan error, 1)
 	go func() { ended <- there.Run(ctx) }()
 	err = serveAt(ctx, log, listener, handler)
+
+	// The shop's servers and customers run until ctx ends.
 	stop()
 	return errors.Join(err, <-ended)
 }

@@ -46,13 +46,18 @@ func TestReferenceInDocs(t *testing.T) {
 	if !found {
 		t.Fatalf("%s has no line %q", referencePath, referenceBegin)
 	}
+
 	want := head + referenceBegin + reference()
 	if *update {
 		if err := os.WriteFile(referencePath, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if want != string(text) {
-		t.Errorf("%s is not what the commands say; look whether that is meant, and run go -C cmd/skein test -run Reference -update .", referencePath)
+		t.Errorf(
+			"%s is not what the commands say; look whether that is meant, "+
+				"and run go -C cmd/skein test -run Reference -update .",
+			referencePath,
+		)
 	}
 }
 
@@ -63,6 +68,7 @@ func reference() string {
 	for _, e := range exits {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
 	}
+
 	b.WriteString("\n## Commands\n")
 	for _, c := range commands() {
 		if c.HasSubCommands() {
@@ -71,12 +77,15 @@ func reference() string {
 			}
 			continue
 		}
+
 		about := c.Short
 		if c.Long != "" {
 			about = c.Long
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n    %s\n\nFor example:\n\n    %s\n", c.CommandPath(), wrapped(strings.TrimSuffix(about, ".")+"."), c.UseLine(),
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n    %s\n\nFor example:\n\n    %s\n", c.CommandPath(),
+			wrapped(strings.TrimSuffix(about, ".")+"."), c.UseLine(),
 			strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n    "))
+
 		if table := flagTable(c.LocalNonPersistentFlags()); table != "" {
 			b.WriteString("\n" + table)
 		}
@@ -100,6 +109,7 @@ func wrapped(text string) string {
 				b.WriteString(" ")
 				line++
 			}
+
 			b.WriteString(word)
 			line += len(word)
 		}
@@ -117,6 +127,7 @@ func flagTable(flags *pflag.FlagSet) string {
 		if b.Len() == 0 {
 			b.WriteString("| flag | |\n| --- | --- |\n")
 		}
+
 		value, about := pflag.UnquoteUsage(f)
 		name := "`--" + f.Name + "`"
 		if value != "" {
@@ -125,6 +136,7 @@ func flagTable(flags *pflag.FlagSet) string {
 		if f.Shorthand != "" {
 			name += ", `-" + f.Shorthand + "`"
 		}
+
 		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" && f.DefValue != "[]" {
 			about += ". Default " + f.DefValue
 		}
@@ -158,12 +170,14 @@ func TestPagesShowCommandsThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	calls := 0
 	for _, page := range slices.Concat(pages, guide, []string{"../../README.md"}) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, call := range shown.FindAllStringSubmatch(string(text), -1) {
 			calls++
 			words := strings.Fields(call[1])
@@ -173,6 +187,7 @@ func TestPagesShowCommandsThatThereAre(t *testing.T) {
 			}
 		}
 	}
+
 	if calls < 20 {
 		t.Errorf("%d calls were found, fewer than there were", calls)
 	}

@@ -20,29 +20,37 @@ var checkColumns = columns[inspect.Check]{
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	return a.command("doctor", "Check the store's servers and settings, with advice; ends with 6 if a check warns or fails", "skein doctor", cobra.NoArgs,
+	return a.command(
+		"doctor",
+		"Check the store's servers and settings, with advice; ends with 6 if a check warns or fails",
+		"skein doctor",
+		cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 			checks, err := i.Checks(ctx)
 			away := a.unanswered(ctx)
 			if away != nil && (err != nil || len(checks) == 0) {
 				return away
 			}
+
 			rows := slices.Clone(checks)
 			if away == nil {
 				brief, stop := context.WithTimeout(ctx, a.answerTime())
 				rows = append(rows, lookAtIdentity(brief, i))
 				stop()
 			}
+
 			worstFirst(rows)
 			if shown := list(a, checkColumns, all(rows, err)); shown != nil {
 				return shown
 			}
+
 			wrong := 0
 			for _, c := range checks {
 				if c.Status >= inspect.CheckWarn {
 					wrong++
 				}
 			}
+
 			switch {
 			case wrong > 0 && away != nil && !answered(checks):
 				return away
@@ -50,7 +58,8 @@ func (a *app) doctorCommand() *cobra.Command {
 				return fmt.Errorf("%w: %d of %d checks warn or fail", errFound, wrong, len(checks))
 			}
 			return nil
-		})
+		},
+	)
 }
 
 // worstFirst sorts checks by status, the failed ones first, and otherwise keeps their order.
@@ -61,5 +70,7 @@ func worstFirst(checks []inspect.Check) {
 // answered reports whether a server has answered: a row is something other than the report that a
 // server does not answer.
 func answered(checks []inspect.Check) bool {
-	return slices.ContainsFunc(checks, func(c inspect.Check) bool { return c.Name != "answers" || c.Status == inspect.CheckOK })
+	return slices.ContainsFunc(checks, func(c inspect.Check) bool {
+		return c.Name != "answers" || c.Status == inspect.CheckOK
+	})
 }

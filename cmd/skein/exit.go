@@ -32,17 +32,51 @@ var exits = []struct {
 	errors  []error
 }{
 	{0, "all is done", nil},
-	{exitFailed, "it failed, or a part of the store can't be reached and the rest is shown; standard error has the reason", []error{errPart}},
-	{2, "a mistake in the command's arguments or the store's URL, or the queue can't do that: it has no index of ids, or another layout or merge rule", []error{
-		errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
-		inspect.ErrInvalidRequest, core.ErrInvalidRule, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime, core.ErrInvalidQueue,
-		inspect.ErrInvalidLine, inspect.ErrQueueMismatch, inspect.ErrInvalidSchedule,
-	}},
-	{3, "there is no such queue, server, id or schedule", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrUnknownSchedule}},
-	{4, "stopped midway by a signal or, for an action on all that match, by --timeout; standard error then has the text to continue that action", []error{errStopped, context.Canceled}},
-	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers", []error{errAway}},
-	{6, "doctor: a check warns or fails; check: the store refuses pushes; wrong: something is wrong; migrate status: the schema does not fit", []error{errFound}},
-	{7, "the question was not answered with yes, or a signal or --timeout ended the command before its first step; nothing was changed", []error{errNothing}},
+	{
+		exitFailed,
+		"it failed, or a part of the store can't be reached and the rest is shown; standard error has the reason",
+		[]error{errPart},
+	},
+	{
+		2,
+		"a mistake in the command's arguments or the store's URL, or the queue can't do that: " +
+			"it has no index of ids, or another layout or merge rule",
+		[]error{
+			errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint,
+			inspect.ErrInvalidCursor, inspect.ErrInvalidRequest, core.ErrInvalidRule,
+			core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime,
+			core.ErrInvalidQueue, inspect.ErrInvalidLine, inspect.ErrQueueMismatch, inspect.ErrInvalidSchedule,
+		},
+	},
+	{
+		3,
+		"there is no such queue, server, id or schedule",
+		[]error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrUnknownSchedule},
+	},
+	{
+		4,
+		"stopped midway by a signal or, for an action on all that match, by --timeout; " +
+			"standard error then has the text to continue that action",
+		[]error{errStopped, context.Canceled},
+	},
+	{
+		exitAway,
+		"the store, or the server that the command needs, does not answer, or not within --timeout; " +
+			"for doctor and check: no server answers",
+		[]error{errAway},
+	},
+	{
+		6,
+		"doctor: a check warns or fails; check: the store refuses pushes; wrong: something is wrong; " +
+			"migrate status: the schema does not fit",
+		[]error{errFound},
+	},
+	{
+		7,
+		"the question was not answered with yes, or a signal or --timeout ended the command before its first step; " +
+			"nothing was changed",
+		[]error{errNothing},
+	},
 }
 
 const (
@@ -54,6 +88,7 @@ func exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
+
 	for _, e := range exits {
 		for _, is := range e.errors {
 			if errors.Is(err, is) {
@@ -61,6 +96,7 @@ func exitCode(err error) int {
 			}
 		}
 	}
+
 	if ports.FailureOf(err) == ports.FailureUnreachable && !isPartial(err) {
 		return exitAway
 	}

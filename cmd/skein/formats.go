@@ -89,6 +89,7 @@ func writeJSON(w io.Writer, _ []head, rows iter.Seq2[*object, error]) error {
 			list = append(list, row)
 		}
 	}
+
 	if failed != nil && len(list) == 0 {
 		return failed
 	}
@@ -118,6 +119,7 @@ func writeCSV(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error {
 	for at, h := range heads {
 		names[at] = h.name
 	}
+
 	err := out.Write(names)
 	for row, failed := range rows {
 		if err = failed; err == nil {
@@ -127,6 +129,7 @@ func writeCSV(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error {
 			break
 		}
 	}
+
 	out.Flush()
 	if err == nil {
 		err = out.Error()
@@ -158,11 +161,13 @@ func writeDetails(w io.Writer, o *object, first, indent string) error {
 	for _, h := range o.heads {
 		most = max(most, len(h.name))
 	}
+
 	for at, v := range o.values {
 		before := indent
 		if at == 0 {
 			before = first
 		}
+
 		nested, text := nestedIn(v), forPeople(v)
 		if nested != nil {
 			text = ""
@@ -171,6 +176,7 @@ func writeDetails(w io.Writer, o *object, first, indent string) error {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
+
 		for _, inner := range nested {
 			if err := writeDetails(w, inner, indent+"  - ", indent+"    "); err != nil {
 				return err

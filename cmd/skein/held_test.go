@@ -18,16 +18,38 @@ func hold(t *testing.T, store *memory.Store, queue, id string) {
 	shard := core.Shard{Queue: queue}
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 1})
 	must(t, err)
-	_, err = store.Push(t.Context(), ports.PushRequest{Queue: queue, Shards: 1, Generation: 1, Entries: []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("p")}}}})
+	_, err = store.Push(t.Context(), ports.PushRequest{
+		Queue:      queue,
+		Shards:     1,
+		Generation: 1,
+		Entries:    []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("p")}}},
+	})
 	must(t, err)
-	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "w", Attempt: 1, TTL: time.Minute})
+
+	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		Owner:      "w",
+		Attempt:    1,
+		TTL:        time.Minute,
+	})
 	must(t, err)
-	turn := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "w", Token: lease.Token}, Number: 1, TTL: time.Minute, Want: 1}
+
+	turn := ports.TurnRequest{
+		Lease:  ports.Lease{Shard: shard, Owner: "w", Token: lease.Token},
+		Number: 1,
+		TTL:    time.Minute,
+		Want:   1,
+	}
 	reply, err := store.Turn(t.Context(), turn)
 	must(t, err)
+
 	policy := core.RetryPolicy{Exhausted: core.Hold}
 	turn.Number, turn.Want = 2, 0
-	turn.Settlements = []core.Settlement{policy.Settlement(&reply.Claims[0], &core.Outcome{Kind: core.Failed, Error: "boom"}, 0)}
+	turn.Settlements = []core.Settlement{
+		policy.Settlement(&reply.Claims[0], &core.Outcome{Kind: core.Failed, Error: "boom"}, 0),
+	}
 	_, err = store.Turn(t.Context(), turn)
 	must(t, err)
 }
@@ -36,9 +58,11 @@ func hold(t *testing.T, store *memory.Store, queue, id string) {
 func TestAnActionTakesNoStepAfterItsTimeout(t *testing.T) {
 	store := memory.New(memory.Options{})
 	hold(t, store, "orders", "42")
-	if code, stdout, stderr := runOn(t, store, "job", "release", "orders", "--all", "--yes", "--timeout", "1ns"); code != 7 || !strings.Contains(stderr, "before its first step") {
+	if code, stdout, stderr := runOn(t, store, "job", "release", "orders",
+		"--all", "--yes", "--timeout", "1ns"); code != 7 || !strings.Contains(stderr, "before its first step") {
 		t.Errorf("it ends with %d, want 7: %s%s", code, stdout, stderr)
 	}
+
 	if _, stdout, stderr := runOn(t, store, "job", "ls", "orders", "--held"); !strings.Contains(stdout, "42") {
 		t.Errorf("the job is no longer held: %s%s", stdout, stderr)
 	}
@@ -53,37 +77,50 @@ func TestAnActionTakesNoStepIfItEndsBeforeTheFirst(t *testing.T) {
 	if code, stdout, stderr := runOn(t, store, "job", "bury", "mails", "43"); code != 0 {
 		t.Fatalf("it ends with %d: %s%s", code, stdout, stderr)
 	}
+
 	// stopped runs a command that ends during its first call of a method.
 	stopped := func(method, command string) (code int, said string) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		slow := storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-			if call.Method == method {
-				stop()
-			}
-			return next(ctx)
-		})
+		slow := storekit.Intercept(store,
+			func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				if call.Method == method {
+					stop()
+				}
+				return next(ctx)
+			})
 		code, stdout, stderr := runUntil(ctx, slow, strings.Fields(command)...)
 		return code, stdout + stderr
 	}
+
 	for _, method := range []string{"Audit", "Stats"} {
-		for _, command := range []string{"job release orders --all --yes", "queue purge orders --yes", "morgue rm mails --all --yes"} {
-			if code, said := stopped(method, command); code != 7 || !strings.Contains(said, "before its first step") || strings.Contains(said, "--continue") {
+		for _, command := range []string{
+			"job release orders --all --yes",
+			"queue purge orders --yes",
+			"morgue rm mails --all --yes",
+		} {
+			if code, said := stopped(method, command); code != 7 ||
+				!strings.Contains(said, "before its first step") || strings.Contains(said, "--continue") {
 				t.Errorf("%s, stopped in %s, ends with %d, want 7: %s", command, method, code, said)
 			}
 		}
 	}
-	full := storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		if call.Method == "Expedite" {
-			return ports.ErrFull
-		}
-		return next(ctx)
-	})
+
+	full := storekit.Intercept(store,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "Expedite" {
+				return ports.ErrFull
+			}
+			return next(ctx)
+		})
+
 	_, _, said := runOn(t, full, "job", "release", "orders", "--all", "--yes")
 	text := goOn.FindString(said)
-	if code, said := stopped("Stats", "job release orders --all "+text); code != 4 || !strings.Contains(said, "stopped after 0 of 1; to continue") {
+	if code, said := stopped("Stats", "job release orders --all "+text); code != 4 ||
+		!strings.Contains(said, "stopped after 0 of 1; to continue") {
 		t.Errorf("with %s it ends with %d, want 4: %s", text, code, said)
 	}
+
 	for command, want := range map[string]string{"job ls orders --held": "42", "morgue ls mails": "43"} {
 		if _, stdout, stderr := runOn(t, store, strings.Fields(command)...); !strings.Contains(stdout, want) {
 			t.Errorf("%s lacks %s: %s%s", command, want, stdout, stderr)
@@ -122,13 +159,31 @@ func TestABurialPrintsTheErrorThatItReplaces(t *testing.T) {
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	must(t, err)
 	push := func(data string) {
-		_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "42", Payload: core.Payload{Data: []byte(data)}}}})
+		_, err := store.Push(t.Context(), ports.PushRequest{
+			Queue:      "orders",
+			Shards:     1,
+			Generation: 1,
+			Entries:    []core.Entry{{ID: "42", Payload: core.Payload{Data: []byte(data)}}},
+		})
 		must(t, err)
 	}
 	push("first")
-	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "w", Attempt: 1, TTL: time.Minute})
+
+	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		Owner:      "w",
+		Attempt:    1,
+		TTL:        time.Minute,
+	})
 	must(t, err)
-	turn := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "w", Token: lease.Token}, Number: 1, TTL: time.Minute, Want: 1}
+	turn := ports.TurnRequest{
+		Lease:  ports.Lease{Shard: shard, Owner: "w", Token: lease.Token},
+		Number: 1,
+		TTL:    time.Minute,
+		Want:   1,
+	}
 	reply, err := store.Turn(t.Context(), turn)
 	must(t, err)
 	turn.Number, turn.Want = 2, 0
@@ -142,7 +197,8 @@ func TestABurialPrintsTheErrorThatItReplaces(t *testing.T) {
 		t.Errorf("it ends with %d: %q, want %q", code, stderr, says)
 	}
 	push("third")
-	if code, _, stderr := runOn(t, store, "job", "bury-first", "orders", "42", "third"); code != 0 || strings.Contains(stderr, "replaces") {
+	if code, _, stderr := runOn(t, store, "job", "bury-first", "orders", "42", "third"); code != 0 ||
+		strings.Contains(stderr, "replaces") {
 		t.Errorf("a burial with the same error ends with %d: %q", code, stderr)
 	}
 }

@@ -33,8 +33,10 @@ func (a *app) completionCommand() *cobra.Command {
 		"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
 		"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
 	}
+
 	return &cobra.Command{
-		Use: "completion SHELL", Short: "Write a script that completes commands and flags in bash, zsh, fish or powershell",
+		Use:       "completion SHELL",
+		Short:     "Write a script that completes commands and flags in bash, zsh, fish or powershell",
 		Example:   `  eval "$(skein completion bash)"`,
 		Args:      arguments(cobra.ExactArgs(1)),
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},

@@ -24,7 +24,11 @@ var historyColumns = columns[inspect.MinuteStats]{
 // history returns the command that shows the past of a queue by minute.
 func (a *app) history() *cobra.Command {
 	from, step := "1h", time.Minute
-	c := a.command("history QUEUE", "Show by minute how many jobs were done and failed, and how long they waited and ran; 24 hours are kept", "skein queue history orders --from 24h --step 1h", cobra.ExactArgs(1),
+	c := a.command(
+		"history QUEUE",
+		"Show by minute how many jobs were done and failed, and how long they waited and ran; 24 hours are kept",
+		"skein queue history orders --from 24h --step 1h",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			at, err := parseTime("--from", from)
 			if err != nil {
@@ -32,7 +36,9 @@ func (a *app) history() *cobra.Command {
 			}
 			minutes, err := i.History(ctx, args[0], inspect.HistoryOptions{From: at.Truncate(time.Minute), Step: step})
 			return list(a, historyColumns, all(minutes, err))
-		})
+		},
+	)
+
 	c.Flags().StringVar(&from, "from", from, "begin at this `TIME`; an age such as 24h is a TIME too")
 	c.Flags().DurationVar(&step, "step", step, "the time of a row, in whole minutes")
 	return c

@@ -25,13 +25,20 @@ type hungCluster struct {
 func (h hungCluster) run(want int, says string, args ...string) {
 	h.Helper()
 	var stdout, stderr bytes.Buffer
-	p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: func(string) string { return h.url }, connect: backends.Connect}
+	p := process{
+		stdin:   strings.NewReader(""),
+		stdout:  &stdout,
+		stderr:  &stderr,
+		env:     func(string) string { return h.url },
+		connect: backends.Connect,
+	}
 	ctx, stop := context.WithTimeout(h.Context(), testservers.Patience)
 	defer stop()
 	got := p.run(ctx, args)
 	h.Logf("%v: %d: %s", args, got, stderr.String())
 	if got != want || !strings.Contains(stderr.String(), says) || ctx.Err() != nil {
-		h.Errorf("%v ended with %d, %v; want %d, and %q in:\n%s%s", args, got, ctx.Err(), want, says, stdout.String(), stderr.String())
+		h.Errorf("%v ended with %d, %v; want %d, and %q in:\n%s%s",
+			args, got, ctx.Err(), want, says, stdout.String(), stderr.String())
 	}
 }
 
@@ -40,11 +47,14 @@ func (h hungCluster) run(want int, says string, args ...string) {
 func TestExitCodesBesideAHungMaster(t *testing.T) {
 	tier.Long(t, "waits for masters that hang, and for a Cluster to be well again")
 	t.Parallel()
-	cluster := testservers.OwnRedisCluster(t, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "2000").(*goredis.ClusterClient)
+	cluster := testservers.OwnRedisCluster(t,
+		"--cluster-require-full-coverage", "no", "--cluster-node-timeout", "2000").(*goredis.ClusterClient)
+
 	h := hungCluster{t, clusterURL(cluster)}
 	for i := range 30 {
 		h.run(0, "", "job", "push", "orders", fmt.Sprint(i), "--payload", "x", "--shards", "12")
 	}
+
 	holder := func(key string) string {
 		node, err := cluster.MasterForKey(t.Context(), key)
 		if err != nil {
@@ -52,26 +62,31 @@ func TestExitCodesBesideAHungMaster(t *testing.T) {
 		}
 		return node.Options().Addr
 	}
+
 	for _, addr := range cluster.Options().Addrs {
 		thaw := testservers.Freeze(t, testservers.RedisNode(t, addr))
 		h.run(6, "checks warn or fail", "doctor")
 		h.run(6, "answers "+addr, "check", "--timeout", "1m")
 		h.run(1, "shards can't be reached", "job", "ls", "orders")
 		h.run(1, "shards can't be reached", "stats", "orders")
+
 		if addr == holder("skein:{orders/0}:m") {
 			h.run(1, "orders/0 can't be reached", "queue", "history", "orders")
 		} else {
 			h.run(0, "", "queue", "history", "orders")
 		}
+
 		switch registry := addr == holder("skein:queues"); {
 		case registry:
 			h.run(5, "list of queues", "stats")
 		default:
 			h.run(1, "shards can't be reached", "stats")
 		}
+
 		if addr == holder("skein:{/nodes}:n") {
 			h.run(1, "the servers are not known", "stats", "orders")
 		}
+
 		thaw()
 		h.untilWell()
 	}
@@ -82,7 +97,13 @@ func (h hungCluster) untilWell() {
 	h.Helper()
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		var out bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &out, env: func(string) string { return h.url }, connect: backends.Connect}
+		p := process{
+			stdin:   strings.NewReader(""),
+			stdout:  &out,
+			stderr:  &out,
+			env:     func(string) string { return h.url },
+			connect: backends.Connect,
+		}
 		if p.run(context.Background(), []string{"stats"}) == 0 {
 			return
 		}

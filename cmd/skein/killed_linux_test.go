@@ -67,6 +67,7 @@ func (a *actor) until(handled int) {
 				return
 			}
 		}
+
 		if err != nil {
 			a.Fatalf("no line of progress has %d: %v: %s", handled, err, a.said.String())
 		}
@@ -83,9 +84,11 @@ func (a *actor) end() (*os.ProcessState, counted) {
 			break
 		}
 	}
+
 	if err := a.command.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		a.Fatal(err)
 	}
+
 	var r counted
 	if a.stdout.Len() > 0 {
 		must(a.T, json.Unmarshal(a.stdout.Bytes(), &r))
@@ -106,19 +109,23 @@ func TestARevivesCountsAreTrueAfterASignal(t *testing.T) {
 				url := stores[store](t)
 				importLetters(t, url, letters)
 				words := []string{"morgue", "revive", "orders", "--all", "--yes", "-o", "json"}
+
 				// At this rate it would take 10 seconds, and it is ended after one.
 				first := startActor(t, url, append(words, "--rate", "300")...)
 				first.until(enough)
 				must(t, first.command.Process.Signal(signal))
 				state, before := first.end()
+
 				texts := goOn.FindAllStringSubmatch(first.said.String(), -1)
 				second := startActor(t, url, append(words, "--continue", texts[len(texts)-1][1])...)
 				ended, after := second.end()
 				if ended.ExitCode() != 0 || after.Total != letters {
 					t.Errorf("the second call ended with %v, %+v", ended, after)
 				}
+
 				now := after.Handled - after.Earlier
 				says := fmt.Sprintf("%s revived now, %d by earlier calls", thousands(now), before.Handled)
+
 				switch signal {
 				case syscall.SIGINT: // it has counted all that it did
 					if state.ExitCode() != 4 || before.Handled < enough || before.Handled >= letters {
@@ -136,6 +143,7 @@ func TestARevivesCountsAreTrueAfterASignal(t *testing.T) {
 					}
 					says = fmt.Sprintf("%s revived now, at least 0 by earlier calls", thousands(now))
 				}
+
 				if !strings.Contains(second.said.String(), says) {
 					t.Errorf("the second call does not say %q: %s", says, second.said.String())
 				}

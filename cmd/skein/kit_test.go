@@ -72,12 +72,23 @@ func runUntil(ctx context.Context, store ports.ShardStore, args ...string) (code
 }
 
 // runFrom runs a command on a store, with a standard input.
-func runFrom(ctx context.Context, stdin string, store ports.ShardStore, args ...string) (code int, stdout, stderr string) {
+func runFrom(
+	ctx context.Context,
+	stdin string,
+	store ports.ShardStore,
+	args ...string,
+) (code int, stdout, stderr string) {
 	connect := func(context.Context, string) (*backends.Backend, error) {
 		return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
 	}
 	var out, problems strings.Builder
-	p := process{stdin: strings.NewReader(stdin), stdout: &out, stderr: &problems, env: func(string) string { return "" }, connect: connect}
+	p := process{
+		stdin:   strings.NewReader(stdin),
+		stdout:  &out,
+		stderr:  &problems,
+		env:     func(string) string { return "" },
+		connect: connect,
+	}
 	code = p.run(ctx, append(args, "--url", "memory://"))
 	return code, out.String(), problems.String()
 }
@@ -136,22 +147,36 @@ func TestScripts(t *testing.T) {
 			t.Parallel()
 			kept := &memories{stores: map[string]*memory.Store{}}
 			testscript.Run(t, testscript.Params{
-				Dir: "testdata/script", RequireUniqueNames: true, UpdateScripts: *update,
+				Dir:                "testdata/script",
+				RequireUniqueNames: true,
+				UpdateScripts:      *update,
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("SKEIN_URL", newURL(t))
 					return nil
 				},
 				Condition: func(condition string) (bool, error) { return condition == strings.ToLower(name), nil },
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"skein":       func(ts *testscript.TestScript, neg bool, args []string) { runCommand(ts, neg, args, kept) },
-					"interrupted": func(ts *testscript.TestScript, neg bool, args []string) { interrupt(ts, neg, args, kept) },
-					"damage":      damage,
-					"key":         findKey,
-					"other":       func(ts *testscript.TestScript, _ bool, _ []string) { writeProfile(ts, "other", newURL(t)) },
-					"same":        func(ts *testscript.TestScript, _ bool, _ []string) { writeProfile(ts, "same", ts.Getenv("SKEIN_URL")) },
-					"schema":      findSchema,
-					"schedule":    func(ts *testscript.TestScript, _ bool, args []string) { storeSchedules(ts, args, kept) },
-					"serve":       func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
+					"skein": func(ts *testscript.TestScript, neg bool, args []string) {
+						runCommand(ts, neg, args, kept)
+					},
+					"interrupted": func(ts *testscript.TestScript, neg bool, args []string) {
+						interrupt(ts, neg, args, kept)
+					},
+					"damage": damage,
+					"key":    findKey,
+					"other": func(ts *testscript.TestScript, _ bool, _ []string) {
+						writeProfile(ts, "other", newURL(t))
+					},
+					"same": func(ts *testscript.TestScript, _ bool, _ []string) {
+						writeProfile(ts, "same", ts.Getenv("SKEIN_URL"))
+					},
+					"schema": findSchema,
+					"schedule": func(ts *testscript.TestScript, _ bool, args []string) {
+						storeSchedules(ts, args, kept)
+					},
+					"serve": func(ts *testscript.TestScript, neg bool, args []string) {
+						serveJobs(ts, args[0], args[1], kept)
+					},
 				},
 			})
 		})
@@ -177,11 +202,20 @@ func call(ctx context.Context, ts *testscript.TestScript, args []string, kept *m
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	args = args[1:]
+
 	var stdin io.Reader = strings.NewReader("")
 	if last := len(args) - 1; last >= 0 && strings.HasPrefix(args[last], "<") {
 		stdin, args = strings.NewReader(ts.ReadFile(args[last][1:])), args[:last]
 	}
-	p := process{stdin: stdin, stdout: stdout, stderr: stderr, env: ts.Getenv, connect: kept.connect, answersWithin: time.Minute}
+
+	p := process{
+		stdin:         stdin,
+		stdout:        stdout,
+		stderr:        stderr,
+		env:           ts.Getenv,
+		connect:       kept.connect,
+		answersWithin: time.Minute,
+	}
 	if got := p.run(ctx, args); got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
@@ -261,13 +295,18 @@ func serveJobs(ts *testscript.TestScript, name, how string, kept *memories) {
 	i := inspect.New(b.Store, inspect.Options{})
 	known, err := i.Stats(context.Background(), name)
 	ts.Check(err)
+
 	// Retries don't come due, and leases don't expire, however slow the machine is.
 	queue := skein.NewQueue(name, skein.QueueOptions[[]byte]{
 		Codec: raw{}, Shards: known[0].Queue.Shards, IndexIDs: known[0].Queue.IndexIDs,
 		Backoff: func(int) time.Duration { return 24 * time.Hour },
 	})
 	server := skein.NewServer(b.Store, skein.ServerOptions{
-		Name: "node", Lanes: 50, LeaseTTL: 10 * time.Minute, ShutdownTimeout: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		Name:            "node",
+		Lanes:           50,
+		LeaseTTL:        10 * time.Minute,
+		ShutdownTimeout: 10 * time.Millisecond,
+		Logger:          slog.New(slog.DiscardHandler),
 	}, queue.Each(func(ctx context.Context, _ string, _ []byte) error {
 		if how == "hold" {
 			<-ctx.Done()
@@ -275,14 +314,17 @@ func serveJobs(ts *testscript.TestScript, name, how string, kept *memories) {
 		}
 		return errors.New("boom")
 	}))
+
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx) }()
+
 	finish := func() {
 		stop()
 		<-ended
 		_ = b.Close()
 	}
+
 	for deadline := time.Now().Add(testservers.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		s, err := i.Stats(context.Background(), name)
 		ts.Check(err)

@@ -15,10 +15,26 @@ func TestCommandsNameTheJobThatHasTheLastChance(t *testing.T) {
 	store, shard := memory.New(memory.Options{}), core.Shard{Queue: "orders"}
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	must(t, err)
-	job := core.Job{ID: "42", State: core.State{RetryCount: core.FreshRetryCount, Recoveries: 3}, Payloads: []core.Payload{{Data: []byte("p")}}}
-	_, err = store.Import(t.Context(), ports.ImportRequest{Shard: shard, Shards: 1, Generation: 1, Jobs: []core.Job{job}})
+	job := core.Job{
+		ID:       "42",
+		State:    core.State{RetryCount: core.FreshRetryCount, Recoveries: 3},
+		Payloads: []core.Payload{{Data: []byte("p")}},
+	}
+	_, err = store.Import(t.Context(), ports.ImportRequest{
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		Jobs:       []core.Job{job},
+	})
 	must(t, err)
-	_, err = store.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "w", Attempt: 1, TTL: time.Hour})
+	_, err = store.Acquire(t.Context(), ports.AcquireRequest{
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		Owner:      "w",
+		Attempt:    1,
+		TTL:        time.Hour,
+	})
 	must(t, err)
 	_, err = store.Announce(t.Context(), ports.AnnounceRequest{TTL: time.Hour, Node: ports.Node{
 		Owner: "w", Name: "blue", Lanes: 8, Queues: []string{"orders"}, Status: ports.NodeStatus{
@@ -33,7 +49,8 @@ func TestCommandsNameTheJobThatHasTheLastChance(t *testing.T) {
 		"job why orders 42 -o json": `"reason": "behind a last chance"`,
 		"node ls -o wide":           "mail/7 culprit",
 	} {
-		if code, stdout, stderr := runOn(t, store, strings.Fields(command)...); code != 0 || !strings.Contains(stdout, want) {
+		if code, stdout, stderr := runOn(t, store, strings.Fields(command)...); code != 0 ||
+			!strings.Contains(stdout, want) {
 			t.Errorf("%s ends with %d, want %q in: %s%s", command, code, want, stdout, stderr)
 		}
 	}

@@ -26,14 +26,18 @@ type listFlags struct {
 }
 
 func (l *listFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&l.after, "after", "", "begin after the row with this `CURSOR`, which -o wide and json show; --from is then ignored")
-	f.StringVar(&l.from, "from", "", "begin here, inclusive: a time or an age such as 30m, an id, or a number of retries, by the order of the list")
+	f.StringVar(&l.after, "after", "",
+		"begin after the row with this `CURSOR`, which -o wide and json show; --from is then ignored")
+	f.StringVar(&l.from, "from", "",
+		"begin here, inclusive: a time or an age such as 30m, an id, or a number of retries, by the order of the list")
 	l.entryFilter.add(f, "")
-	f.StringVar(&l.before, "before", "", "only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
+	f.StringVar(&l.before, "before", "",
+		"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.BoolVar(&l.o.Descending, "desc", false, "list backwards")
 	f.IntVar(&l.o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
 	f.IntSliceVar(&l.o.Shards, "shard", nil, "the index of a shard to list; may be repeated; all without it")
-	f.IntVar(&l.o.Payloads, "payloads", 0, "the largest number of payloads to show of each row, lowest score first, in -o wide and json")
+	f.IntVar(&l.o.Payloads, "payloads", 0,
+		"the largest number of payloads to show of each row, lowest score first, in -o wide and json")
 }
 
 // options returns the options that the flags set.
@@ -46,9 +50,11 @@ func (l *listFlags) options() (o inspect.ListOptions, err error) {
 	if o.Prefix != "" && l.sort == "" {
 		o.SortBy = inspect.ByID
 	}
+
 	if o.After, err = inspect.ParseCursor(l.after); err != nil || l.from == "" {
 		return o, err
 	}
+
 	switch o.SortBy {
 	case inspect.ByID, inspect.RetryingByID:
 		o.FromID = l.from
@@ -119,5 +125,6 @@ func parseTime(flag, text string) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return time.Now().Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf("%w: %s %s; give a time such as 2026-01-02T15:04:05Z, or how long ago, such as 90m", errUsage, flag, text)
+	return time.Time{}, fmt.Errorf("%w: %s %s; give a time such as 2026-01-02T15:04:05Z, or how long ago, "+
+		"such as 90m", errUsage, flag, text)
 }

@@ -35,12 +35,22 @@ var groupColumns = columns[inspect.Group]{
 func (a *app) morgueCommand() *cobra.Command {
 	return group("morgue", "Show dead letters, revive them, and move them between stores",
 		a.listMorgue(), a.listGroups(),
-		a.onDead("revive", "Queue dead letters again, due now, as if they had never failed", "skein morgue revive orders --all --error timeout --rate 100", "revived",
-			(*inspect.Inspector).Revive),
+		a.onDead(
+			"revive",
+			"Queue dead letters again, due now, as if they had never failed",
+			"skein morgue revive orders --all --error timeout --rate 100",
+			"revived",
+			(*inspect.Inspector).Revive,
+		),
 		a.moveMorgue(),
 		a.edit(),
-		a.onDead("rm", "Remove dead letters permanently", "skein morgue rm orders --all --before 720h --dry-run", "removed",
-			(*inspect.Inspector).Purge),
+		a.onDead(
+			"rm",
+			"Remove dead letters permanently",
+			"skein morgue rm orders --all --before 720h --dry-run",
+			"removed",
+			(*inspect.Inspector).Purge,
+		),
 		a.export(), a.importLetters(),
 	)
 }
@@ -57,24 +67,33 @@ func (a *app) listMorgue() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			return list(a, deadColumns, some(i.Morgue(ctx, args[0], o), func(d *inspect.DeadLetter) bool {
 				return l.Holds(d.LastError, d.Tags) && (before.IsZero() || d.ChangedAt.Before(before))
 			}, l.o.Limit))
 		})
+
 	l.add(c.Flags())
 	c.Flags().StringVar(&l.sort, "sort", "", "time, when they last changed, or id (default time, with --prefix id)")
 	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, sorted by id")
-	c.Flags().StringVar(&l.o.Group, "group", "", "only those of this group of errors, sorted by time; skein morgue groups lists them")
+	c.Flags().StringVar(&l.o.Group, "group", "",
+		"only those of this group of errors, sorted by time; skein morgue groups lists them")
 	return c
 }
 
 func (a *app) listGroups() *cobra.Command {
 	limit := 0
-	c := a.command("groups QUEUE", "Count the dead letters by error, the most frequent first", "skein morgue groups orders", cobra.ExactArgs(1),
+	c := a.command(
+		"groups QUEUE",
+		"Count the dead letters by error, the most frequent first",
+		"skein morgue groups orders",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			groups, err := i.Groups(ctx, args[0], limit)
 			return list(a, groupColumns, all(groups.Groups, err))
-		})
+		},
+	)
+
 	c.Flags().IntVar(&limit, "limit", 100, "the largest number of groups")
 	return c
 }
@@ -89,16 +108,24 @@ func (a *app) onDead(name, short, example, done string, on onDead) *cobra.Comman
 	if name == "rm" {
 		c.SuggestFor = []string{"purge", "delete"} // purge is its name in the HTTP API
 	}
-	c.Flags().StringVar(&b.o.Group, "group", "", "with --all: only those of this group of errors; skein morgue groups lists them")
+	c.Flags().StringVar(&b.o.Group, "group", "",
+		"with --all: only those of this group of errors; skein morgue groups lists them")
 	return c
 }
 
 func (a *app) edit() *cobra.Command {
 	var from, to bytesFlags
-	c := a.command("edit QUEUE ID", "Replace a payload of a dead letter; the dead letter stays in the morgue", "skein morgue edit orders 42 --payload-file corrected.json",
-		cobra.ExactArgs(2), nil)
+	c := a.command(
+		"edit QUEUE ID",
+		"Replace a payload of a dead letter; the dead letter stays in the morgue",
+		"skein morgue edit orders 42 --payload-file corrected.json",
+		cobra.ExactArgs(2),
+		nil,
+	)
+
 	to.add(c.Flags(), "payload", "the new payload")
 	from.add(c.Flags(), "old", "the payload to replace, if there are several")
+
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		data, there, err := to.bytes(a.stdin)
 		if err == nil && !there {
@@ -107,10 +134,12 @@ func (a *app) edit() *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		old, named, err := from.bytes(a.stdin)
 		if err != nil {
 			return err
 		}
+
 		i, err := a.open(cmd.Context())
 		if err != nil {
 			return err
@@ -120,6 +149,7 @@ func (a *app) edit() *cobra.Command {
 				return err
 			}
 		}
+
 		r, same, err := replace(cmd.Context(), i, args[0], args[1], old, data)
 		if same && err == nil {
 			_, _ = fmt.Fprintln(a.stderr, "The payload has these bytes already: nothing was changed.")
@@ -137,7 +167,8 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 		return nil, err
 	}
 	if d := found.DeadLetter; d != nil && d.PayloadCount > 1 {
-		return nil, fmt.Errorf("%w: the dead letter has %d payloads; name the one to replace with --old, --old-file or --old-base64; skein job payloads --place dead shows them",
+		return nil, fmt.Errorf("%w: the dead letter has %d payloads; name the one to replace with --old, "+
+			"--old-file or --old-base64; skein job payloads --place dead shows them",
 			errUsage, d.PayloadCount)
 	}
 	for p, err := range i.Payloads(ctx, queue, id, inspect.PayloadOptions{Place: inspect.PlaceDead, Limit: 1}) {
@@ -149,7 +180,12 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 // replace replaces the bytes of the payload that has exactly the old bytes. A payload that changed
 // meanwhile stays as it is. same reports whether the payload was found and already has the new
 // bytes.
-func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, data []byte) (r inspect.Result, same bool, err error) {
+func replace(
+	ctx context.Context,
+	i *inspect.Inspector,
+	queue, id string,
+	old, data []byte,
+) (r inspect.Result, same bool, err error) {
 	r, err = i.Edit(ctx, queue, inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: id, Payloads: [][]byte{old}}),
 		func(_ string, p core.Payload) ([]byte, bool, error) {
 			same = bytes.Equal(p.Data, data)
@@ -160,12 +196,18 @@ func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, d
 
 func (a *app) export() *cobra.Command {
 	var o inspect.ListOptions
-	c := a.command("export QUEUE", "Write whole dead letters as lines of JSON, which import reads; the dead letters stay", "skein morgue export orders > dead.jsonl",
-		cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+	c := a.command(
+		"export QUEUE",
+		"Write whole dead letters as lines of JSON, which import reads; the dead letters stay",
+		"skein morgue export orders > dead.jsonl",
+		cobra.ExactArgs(1),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			n, err := inspect.WriteDeadLetters(a.stdout, i.Export(ctx, args[0], o))
 			_, _ = fmt.Fprintf(a.stderr, "%d exported\n", n)
 			return err
-		})
+		},
+	)
+
 	c.Flags().StringVar(&o.Prefix, "prefix", "", "only ids with this prefix")
 	c.Flags().StringVar(&o.Group, "group", "", "only those of this group of errors")
 	return c
@@ -173,9 +215,15 @@ func (a *app) export() *cobra.Command {
 
 func (a *app) importLetters() *cobra.Command {
 	var layout layoutFlags
-	c := a.command("import QUEUE [FILE]", "Import exported dead letters into the morgue, as they were; a repeated import changes nothing", "skein morgue import orders dead.jsonl",
-		cobra.RangeArgs(1, 2), nil)
+	c := a.command(
+		"import QUEUE [FILE]",
+		"Import exported dead letters into the morgue, as they were; a repeated import changes nothing",
+		"skein morgue import orders dead.jsonl",
+		cobra.RangeArgs(1, 2),
+		nil,
+	)
 	layout.add(c.Flags())
+
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		in := a.stdin
 		if len(args) == 2 && args[1] != "-" {
@@ -199,6 +247,7 @@ func (a *app) importFrom(ctx context.Context, queue string, layout *layoutFlags,
 	if _, err := layout.queue(ctx, a.backend.Store, queue); err != nil {
 		return err
 	}
+
 	p, file := newProgress(a, "import", "imported"), inputOf(in)
 	p.of = file.share
 	r, err := i.Import(ctx, queue, inspect.ReadDeadLetters(file), p.progress)

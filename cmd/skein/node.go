@@ -100,17 +100,32 @@ func longestRows(n *inspect.Node) []*object {
 
 func (a *app) nodeCommand() *cobra.Command {
 	undo := false
-	drain := a.command("drain NODE", "Drain a server, by its name or owner id: it gives up its shards and takes no others", "skein node drain web-1", cobra.ExactArgs(1),
+	drain := a.command(
+		"drain NODE",
+		"Drain a server, by its name or owner id: it gives up its shards and takes no others",
+		"skein node drain web-1",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			return i.Drain(ctx, args[0], !undo)
-		})
+		},
+	)
+
 	drain.Flags().BoolVar(&undo, "undo", false, "end the drain: the server takes shards again")
-	return group("node", "Show servers, and drain them",
-		a.command("ls", "List the servers, and then those that stopped responding within the last hour, the last one first", "skein node ls", cobra.NoArgs,
+
+	return group(
+		"node",
+		"Show servers, and drain them",
+		a.command(
+			"ls",
+			"List the servers, and then those that stopped responding within the last hour, the last one first",
+			"skein node ls",
+			cobra.NoArgs,
 			func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 				nodes, err := i.Nodes(ctx)
 				lastGoneFirst(nodes)
 				return list(a, nodeColumns, all(nodes, err))
-			}),
-		drain)
+			},
+		),
+		drain,
+	)
 }

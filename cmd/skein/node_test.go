@@ -17,14 +17,27 @@ import (
 func TestServersAreListedByTheTimeTheyWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, began := memory.New(memory.Options{}), time.Now()
-		for name, ttl := range map[string]time.Duration{"a": 5 * time.Minute, "b": 24 * time.Hour, "c": 20 * time.Minute, "d": 24 * time.Hour, "e": 10 * time.Minute} {
-			_, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "owner-" + name, Name: name}, TTL: ttl})
+		for name, ttl := range map[string]time.Duration{
+			"a": 5 * time.Minute,
+			"b": 24 * time.Hour,
+			"c": 20 * time.Minute,
+			"d": 24 * time.Hour,
+			"e": 10 * time.Minute,
+		} {
+			_, err := store.Announce(t.Context(), ports.AnnounceRequest{
+				Node: ports.Node{Owner: "owner-" + name, Name: name},
+				TTL:  ttl,
+			})
 			must(t, err)
 		}
 		time.Sleep(30 * time.Minute)
 
 		at := func(ttl time.Duration) string { return began.Add(ttl).UTC().Format("2006-01-02T15:04:05.000Z") }
-		want := []string{"b alive -", "d alive -", "c gone " + at(20*time.Minute), "e gone " + at(10*time.Minute), "a gone " + at(5*time.Minute)}
+		want := []string{
+			"b alive -", "d alive -", "c gone " + at(20*time.Minute),
+			"e gone " + at(10*time.Minute), "a gone " + at(5*time.Minute),
+		}
+
 		code, out, said := runOn(t, store, "node", "ls")
 		var got []string
 		for line := range strings.Lines(out) {

@@ -14,7 +14,13 @@ const storeRest = 5 * time.Second
 
 // serveStore serves until ctx ends, and logs when the store stops answering and when it answers
 // again.
-func (a *app) serveStore(ctx context.Context, log *slog.Logger, i *inspect.Inspector, address string, handler http.Handler) error {
+func (a *app) serveStore(
+	ctx context.Context,
+	log *slog.Logger,
+	i *inspect.Inspector,
+	address string,
+	handler http.Handler,
+) error {
 	watching, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -25,6 +31,7 @@ func (a *app) serveStore(ctx context.Context, log *slog.Logger, i *inspect.Inspe
 		stop()
 		<-ended
 	}()
+
 	return serve(ctx, log, address, handler)
 }
 
@@ -38,6 +45,7 @@ func watchStore(ctx context.Context, log *slog.Logger, ping func(context.Context
 		err := ping(brief)
 		late := brief.Err() != nil
 		stop()
+
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -52,6 +60,7 @@ func watchStore(ctx context.Context, log *slog.Logger, ping func(context.Context
 			log.Info("the store answers again", "after", time.Since(began).Round(time.Millisecond))
 			began = time.Time{}
 		}
+
 		if !rest(ctx, storeRest) {
 			return
 		}

@@ -27,14 +27,18 @@ func TestEachOutageIsLoggedOnceAndItsEnd(t *testing.T) {
 	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	refuses := func(context.Context) error { return ports.ErrUnusable }
 	answers := func(context.Context) error { return nil }
+
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		plain := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		}}))
+		plain := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			},
+		}))
+
 		var store atomic.Pointer[func(context.Context) error]
 		store.Store(&answers)
 		ctx, stop := context.WithCancel(t.Context())
@@ -43,14 +47,17 @@ func TestEachOutageIsLoggedOnceAndItsEnd(t *testing.T) {
 			defer close(ended)
 			watchStore(ctx, plain, func(ctx context.Context) error { return (*store.Load())(ctx) }, patience)
 		}()
+
 		for _, is := range []func(context.Context) error{answers, hangs, hangs, answers, refuses, answers} {
 			store.Store(&is)
 			time.Sleep(time.Minute)
 		}
+
 		store.Store(&hangs)
 		time.Sleep(patience - time.Second) // shorter than a call may take, and the end of the command begins no outage
 		stop()
 		<-ended
+
 		var lines []string
 		for line := range strings.Lines(log.String()) {
 			lines = append(lines, strings.TrimSpace(line))
@@ -61,6 +68,7 @@ func TestEachOutageIsLoggedOnceAndItsEnd(t *testing.T) {
 			`level=WARN msg="the store can't be used" error=`,
 			`level=INFO msg="the store answers again" after=`,
 		}
+
 		if len(lines) != len(want) {
 			t.Fatalf("the log is\n%s\nwant %d lines", log.String(), len(want))
 		}
@@ -79,21 +87,32 @@ func TestServersLogAStoreThatDoesNotAnswer(t *testing.T) {
 			t.Parallel()
 			ctx, stop := context.WithTimeout(t.Context(), testservers.Patience)
 			defer stop()
+
 			var said written
 			away := func(context.Context, string) (*backends.Backend, error) {
-				store := storekit.Intercept(memory.New(memory.Options{}), func(context.Context, storekit.Call, func(context.Context) error) error {
-					return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-				})
+				store := storekit.Intercept(memory.New(memory.Options{}),
+					func(context.Context, storekit.Call, func(context.Context) error) error {
+						return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+					})
 				return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
 			}
+
 			ended := make(chan int, 1)
 			go func() {
-				p := process{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, env: func(string) string { return "" }, connect: away}
+				p := process{
+					stdin:   strings.NewReader(""),
+					stdout:  io.Discard,
+					stderr:  &said,
+					env:     func(string) string { return "" },
+					connect: away,
+				}
 				ended <- p.run(ctx, []string{command, "--url", "memory://", "--listen", "127.0.0.1:0"})
 			}()
+
 			for !strings.Contains(said.String(), "the store does not answer") && ctx.Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
+
 			late := ctx.Err()
 			stop()
 			if code := <-ended; late != nil || code != 0 || !strings.Contains(said.String(), "connection refused") {
@@ -111,11 +130,41 @@ func TestMetricsRefuseAForeignHost(t *testing.T) {
 		what, url, host, token string
 		want                   int
 	}{
-		{"without a token", served(t, nil, "serve", "--url", "memory://", "--metrics"), "evil.example", "", http.StatusMisdirectedRequest},
-		{"without a token, by its own name", served(t, nil, "serve", "--url", "memory://", "--metrics"), "", "", http.StatusOK},
-		{"with --host", served(t, secret, "serve", "--url", "memory://", "--metrics", "--host", "ops.example.com"), "evil.example", "open sesame", http.StatusMisdirectedRequest},
-		{"with --host, by it", served(t, secret, "serve", "--url", "memory://", "--metrics", "--host", "ops.example.com"), "ops.example.com", "open sesame", http.StatusOK},
-		{"with --host, without the token", served(t, secret, "serve", "--url", "memory://", "--metrics", "--host", "ops.example.com"), "ops.example.com", "", http.StatusUnauthorized},
+		{
+			"without a token",
+			served(t, nil, "serve", "--url", "memory://", "--metrics"),
+			"evil.example",
+			"",
+			http.StatusMisdirectedRequest,
+		},
+		{
+			"without a token, by its own name",
+			served(t, nil, "serve", "--url", "memory://", "--metrics"),
+			"",
+			"",
+			http.StatusOK,
+		},
+		{
+			"with --host",
+			served(t, secret, "serve", "--url", "memory://", "--metrics", "--host", "ops.example.com"),
+			"evil.example",
+			"open sesame",
+			http.StatusMisdirectedRequest,
+		},
+		{
+			"with --host, by it",
+			served(t, secret, "serve", "--url", "memory://", "--metrics", "--host", "ops.example.com"),
+			"ops.example.com",
+			"open sesame",
+			http.StatusOK,
+		},
+		{
+			"with --host, without the token",
+			served(t, secret, "serve", "--url", "memory://", "--metrics", "--host", "ops.example.com"),
+			"ops.example.com",
+			"",
+			http.StatusUnauthorized,
+		},
 	} {
 		for _, path := range []string{"/metrics", "/api/v1/stats"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, tt.url+path, nil)
@@ -126,11 +175,13 @@ func TestMetricsRefuseAForeignHost(t *testing.T) {
 			if tt.token != "" {
 				r.Header.Set("Authorization", "Bearer "+tt.token)
 			}
+
 			reply, err := http.DefaultClient.Do(r)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_ = reply.Body.Close()
+
 			if reply.StatusCode != tt.want {
 				t.Errorf("%s %s: %d, want %d", path, tt.what, reply.StatusCode, tt.want)
 			}

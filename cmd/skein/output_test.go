@@ -27,11 +27,15 @@ func TestABrokenOutputIsNoSilentStore(t *testing.T) {
 		for _, line := range []string{"stats", "queue ls -o jsonl"} {
 			var said bytes.Buffer
 			p := process{
-				stdin: strings.NewReader(""), stdout: brokenOutput{cause}, stderr: &said, env: func(string) string { return "" },
+				stdin:  strings.NewReader(""),
+				stdout: brokenOutput{cause},
+				stderr: &said,
+				env:    func(string) string { return "" },
 				connect: func(context.Context, string) (*backends.Backend, error) {
 					return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
 				},
 			}
+
 			if code := p.run(t.Context(), append(strings.Fields(line), "--url", "memory://")); code != exitFailed {
 				t.Errorf("%s: exit code %d, want %d: %s", line, code, exitFailed, said.String())
 			}

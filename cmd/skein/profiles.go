@@ -35,6 +35,7 @@ func (a *app) profiles() (list []profile, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the file of profiles: %w; each of its lines is a name and a URL", errUsage, err)
 	}
+
 	known := map[string]bool{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for number := 1; lines.Scan(); number++ {
@@ -42,16 +43,21 @@ func (a *app) profiles() (list []profile, err error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
+
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) != 2:
-			return nil, fmt.Errorf("%w: %s, line %d has %d words; write a name and a URL", errUsage, path, number, len(fields))
+			return nil, fmt.Errorf("%w: %s, line %d has %d words; write a name and a URL",
+				errUsage, path, number, len(fields))
 		case known[fields[0]]:
-			return nil, fmt.Errorf("%w: %s, line %d: the profile %s occurs twice; remove one", errUsage, path, number, quoted(fields[0]))
+			return nil, fmt.Errorf("%w: %s, line %d: the profile %s occurs twice; remove one",
+				errUsage, path, number, quoted(fields[0]))
 		}
+
 		known[fields[0]] = true
 		list = append(list, profile{fields[0], fields[1]})
 	}
+
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUsage, path, err)
 	}
@@ -71,5 +77,6 @@ func (a *app) profileURL(name string) (string, error) {
 		}
 		names = append(names, quoted(p.name))
 	}
-	return "", fmt.Errorf("%w: no profile %s in %s; use one of %s", errUsage, quoted(name), a.profilesPath(), strings.Join(names, ", "))
+	return "", fmt.Errorf("%w: no profile %s in %s; use one of %s",
+		errUsage, quoted(name), a.profilesPath(), strings.Join(names, ", "))
 }

@@ -37,7 +37,8 @@ func newProgress(a *app, verb, done string) *progress {
 // ones: continuing from the first is also safe.
 func (p *progress) checkpoint(c inspect.Checkpoint) {
 	if !p.told {
-		_, _ = fmt.Fprintf(p.app.stderr, "if this command is interrupted, give the same arguments and --continue %s\n", c)
+		_, _ = fmt.Fprintf(p.app.stderr,
+			"if this command is interrupted, give the same arguments and --continue %s\n", c)
 	}
 	p.told = true
 }
@@ -45,7 +46,8 @@ func (p *progress) checkpoint(c inspect.Checkpoint) {
 func (p *progress) progress(at inspect.Progress) {
 	every, begin, end := progressKept, "", "\n"
 	if terminal(p.app.stderr) {
-		every, begin, end = progressSeen, "\r", "\x1b[K" // overwrite the previous line, and clear the rest of it
+		// Overwrite the previous line, and clear the rest of it.
+		every, begin, end = progressSeen, "\r", "\x1b[K"
 	}
 	if time.Since(p.last) < every {
 		return
@@ -61,7 +63,8 @@ func (p *progress) line(at inspect.Progress) string {
 	if p.of != nil {
 		looked = fmt.Sprintf("%s read%s", figures.Exact(int64(at.Done)), p.of())
 	}
-	return fmt.Sprintf("%s: %s, %s %s, %.0f/s", p.verb, looked, figures.Exact(int64(at.Handled)), p.done, float64(at.Done)/time.Since(p.began).Seconds())
+	return fmt.Sprintf("%s: %s, %s %s, %.0f/s",
+		p.verb, looked, figures.Exact(int64(at.Handled)), p.done, float64(at.Done)/time.Since(p.began).Seconds())
 }
 
 // input counts the bytes read from a file.

@@ -19,6 +19,7 @@ func TestProgressOfAnImportIsTheShareOfItsFile(t *testing.T) {
 	file, err := os.Open(name)
 	must(t, err)
 	defer func() { must(t, file.Close()) }()
+
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
 			in   io.Reader
@@ -31,6 +32,7 @@ func TestProgressOfAnImportIsTheShareOfItsFile(t *testing.T) {
 			p.of = in.share
 			_, err := io.ReadFull(in, make([]byte, 100))
 			must(t, err)
+
 			time.Sleep(10 * time.Second)
 			if got := p.line(inspect.Progress{Done: 1500, Total: 1500, Handled: 1200}); got != tt.want {
 				t.Errorf("it says %q, want %q", got, tt.want)

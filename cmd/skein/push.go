@@ -38,6 +38,7 @@ func (b *bytesFlags) bytes(stdin io.Reader) (data []byte, there bool, err error)
 			given++
 		}
 	}
+
 	switch {
 	case given > 1:
 		return nil, false, fmt.Errorf("%w: give one of --%s, --%[2]s-file and --%[2]s-base64", errUsage, b.name)
@@ -69,7 +70,9 @@ type layoutFlags struct {
 }
 
 func (l *layoutFlags) add(f *pflag.FlagSet) {
-	f.IntVar(&l.shards, "shards", 0, "declare the queue with this permanent number of shards, if it does not exist; an existing queue must have this number")
+	f.IntVar(&l.shards, "shards", 0,
+		"declare the queue with this permanent number of shards, if it does not exist; "+
+			"an existing queue must have this number")
 	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: declare it with an index of ids")
 }
 
@@ -80,21 +83,29 @@ func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name st
 	if err != nil {
 		return ports.Queue{}, err
 	}
+
 	for _, q := range queues {
 		if q.Name != name {
 			continue
 		}
+
 		switch {
 		case l.shards != 0 && l.shards != q.Shards:
-			return q, fmt.Errorf("%w: --shards %d, but queue %q has %d; the number of a queue's shards can't change: leave --shards out", errUsage, l.shards, name, q.Shards)
+			return q, fmt.Errorf("%w: --shards %d, but queue %q has %d; the number of a queue's shards can't change: "+
+				"leave --shards out",
+				errUsage, l.shards, name, q.Shards)
 		case l.indexIDs && !q.IndexIDs:
-			return q, fmt.Errorf("%w: --index-ids, but queue %q has no index of ids; leave --index-ids out", errUsage, name)
+			return q, fmt.Errorf("%w: --index-ids, but queue %q has no index of ids; leave --index-ids out",
+				errUsage, name)
 		}
 		return q, nil
 	}
+
 	if l.shards == 0 {
-		return ports.Queue{}, fmt.Errorf("%w: %q; declare it with --shards, as programs do when they push", inspect.ErrUnknownQueue, name)
+		return ports.Queue{}, fmt.Errorf("%w: %q; declare it with --shards, as programs do when they push",
+			inspect.ErrUnknownQueue, name)
 	}
+
 	reply, err := store.Declare(ctx, ports.DeclareRequest{Queue: name, Shards: l.shards, IndexIDs: l.indexIDs})
 	return ports.Queue{Name: name, Shards: l.shards, Generation: reply.Generation, IndexIDs: l.indexIDs}, err
 }
@@ -106,33 +117,47 @@ func (a *app) push() *cobra.Command {
 	var at string
 	var in, urgent time.Duration
 	var tags []string
-	c := a.command("push QUEUE ID", "Push a payload, in exactly the bytes that the queue's codec would write", `skein job push orders 42 --payload '{"paid":true}'`, cobra.ExactArgs(2), nil)
+	c := a.command(
+		"push QUEUE ID",
+		"Push a payload, in exactly the bytes that the queue's codec would write",
+		`skein job push orders 42 --payload '{"paid":true}'`,
+		cobra.ExactArgs(2),
+		nil,
+	)
+
 	f := c.Flags()
 	payload.add(f, "payload", "the payload")
 	layout.add(f)
-	f.Float64Var(&score, "score", 0, "the score, which orders the payloads of the id, lowest first; without it the present time in seconds")
+	f.Float64Var(&score, "score", 0,
+		"the score, which orders the payloads of the id, lowest first; without it the present time in seconds")
 	f.StringVar(&at, "at", "", "when it may run, a `TIME` such as 2026-01-02T15:04:05Z; now without it")
 	f.DurationVar(&in, "in", 0, "the job may run after this time from now")
-	f.DurationVar(&urgent, "urgent", 0, "overtake the jobs that became due up to this time earlier, at most 24h; not with --at or --in")
+	f.DurationVar(&urgent, "urgent", 0,
+		"overtake the jobs that became due up to this time earlier, at most 24h; not with --at or --in")
 	f.StringArrayVar(&tags, "tag", nil, "add this `TAG` to the job; may be repeated, up to 8 tags")
+
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		entry := core.Entry{ID: args[1], Payload: core.Payload{Score: score}, When: core.In(in)}
 		if !f.Changed("score") {
 			entry.Score = float64(time.Now().UnixMicro()) / 1e6
 		}
+
 		if at != "" {
 			t, err := time.Parse(time.RFC3339Nano, at)
 			if err != nil || in != 0 {
-				return usage(cmd, fmt.Errorf("--at %s; give a time such as 2026-01-02T15:04:05Z, and not --in with it", at))
+				return usage(cmd,
+					fmt.Errorf("--at %s; give a time such as 2026-01-02T15:04:05Z, and not --in with it", at))
 			}
 			entry.When = core.At(core.InstantOf(t))
 		}
+
 		if f.Changed("urgent") {
 			if at != "" || in != 0 {
 				return usage(cmd, fmt.Errorf("--urgent together with --at or --in; give one of them"))
 			}
 			entry.When = core.Urgent(urgent)
 		}
+
 		data, there, err := payload.bytes(a.stdin)
 		if err == nil {
 			entry.Tags, err = core.NewTags(tags...)
@@ -140,6 +165,7 @@ func (a *app) push() *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		if entry.Data = data; !there {
 			return usage(cmd, fmt.Errorf("give the payload, by --payload, --payload-file or --payload-base64"))
 		}
@@ -164,10 +190,12 @@ func (a *app) pushEntry(ctx context.Context, name string, layout *layoutFlags, e
 	if _, err := a.open(ctx); err != nil {
 		return err
 	}
+
 	queue, err := layout.queue(ctx, a.backend.Store, name)
 	if err != nil {
 		return err
 	}
+
 	entry.Payload = queue.Merge.Stored(entry.Payload)
 	reply, err := a.backend.Store.Push(ctx, ports.PushRequest{
 		Queue: queue.Name, Shards: queue.Shards, Generation: queue.Generation, Entries: []core.Entry{entry},

@@ -31,7 +31,8 @@ func TestQuestionSaysBoundsWhereTheLookWasCutOff(t *testing.T) {
 		1748: "at least 1748 match, at most 5000; 2000 of 5252 checked",
 		0:    "at least 0 match, at most 3252; 2000 of 5252 checked", // a slow store: the others may match
 	} {
-		ok, text, err := askAbout(t.Context(), inspect.Result{Handled: handled, Done: 2000, Total: 5252}, strings.NewReader("y\n"))
+		ok, text, err := askAbout(t.Context(), inspect.Result{Handled: handled, Done: 2000, Total: 5252},
+			strings.NewReader("y\n"))
 		if !ok || err != nil || !strings.Contains(text, says) {
 			t.Errorf("%v, %v, %q", ok, err, text)
 		}
@@ -93,12 +94,18 @@ func TestTheSchemaIsRemovedWhenItsNameIsTyped(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		p := process{
-			stdin: strings.NewReader(tt.typed), stdout: io.Discard, stderr: &stderr, env: func(string) string { return address },
-			connect: backends.Connect, answersWithin: time.Minute,
+			stdin:         strings.NewReader(tt.typed),
+			stdout:        io.Discard,
+			stderr:        &stderr,
+			env:           func(string) string { return address },
+			connect:       backends.Connect,
+			answersWithin: time.Minute,
 		}
-		if code := p.run(t.Context(), []string{"migrate", "down"}); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+		if code := p.run(t.Context(), []string{"migrate", "down"}); code != tt.code ||
+			!strings.Contains(stderr.String(), tt.says) {
 			t.Errorf("typed %q: exit code %d, want %d: %s", tt.typed, code, tt.code, stderr.String())
 		}
+
 		want := 0
 		if tt.code == 0 {
 			want = 6 // nothing is there
@@ -115,20 +122,26 @@ func TestThePreviewHasNoRateAndTheActionHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		given := inspect.BulkOptions{Rate: 7, Prefix: "a", Filter: "f", Before: time.Now(), Payloads: -1}
 		var calls []inspect.BulkOptions
-		a := &app{process: process{stdin: strings.NewReader("y\n"), stdout: io.Discard, stderr: io.Discard}, output: "table"}
-		must(t, a.onAll(t.Context(), &bulkFlags{verb: "revive", done: "revived"}, given, func(_ context.Context, o inspect.BulkOptions) (inspect.Result, error) {
-			if calls = append(calls, o); len(calls) == 1 {
-				early := o.Stop(1)
-				time.Sleep(previewTime + time.Millisecond)
-				if late := o.Stop(1); early || !late {
-					t.Errorf("the preview stops at its begin: %v, after its time: %v", early, late)
+		a := &app{
+			process: process{stdin: strings.NewReader("y\n"), stdout: io.Discard, stderr: io.Discard},
+			output:  "table",
+		}
+		must(t, a.onAll(t.Context(), &bulkFlags{verb: "revive", done: "revived"}, given,
+			func(_ context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+				if calls = append(calls, o); len(calls) == 1 {
+					early := o.Stop(1)
+					time.Sleep(previewTime + time.Millisecond)
+					if late := o.Stop(1); early || !late {
+						t.Errorf("the preview stops at its begin: %v, after its time: %v", early, late)
+					}
 				}
-			}
-			return inspect.Result{Handled: 1, Done: 1, Total: 1}, nil
-		}))
+				return inspect.Result{Handled: 1, Done: 1, Total: 1}, nil
+			}))
+
 		if len(calls) != 2 {
 			t.Fatalf("%d calls, want a preview and the action", len(calls))
 		}
+
 		for at, want := range []struct {
 			dry  bool
 			rate int
@@ -137,7 +150,8 @@ func TestThePreviewHasNoRateAndTheActionHas(t *testing.T) {
 			if o.DryRun != want.dry || o.Rate != want.rate {
 				t.Errorf("call %d: dry run %v with rate %d, want %v with %d", at, o.DryRun, o.Rate, want.dry, want.rate)
 			}
-			if o.Prefix != given.Prefix || o.Filter != given.Filter || !o.Before.Equal(given.Before) || o.Payloads != given.Payloads {
+			if o.Prefix != given.Prefix || o.Filter != given.Filter || !o.Before.Equal(given.Before) ||
+				o.Payloads != given.Payloads {
 				t.Errorf("call %d matches %+v, want %+v", at, o, given)
 			}
 		}
@@ -146,22 +160,37 @@ func TestThePreviewHasNoRateAndTheActionHas(t *testing.T) {
 
 // Only yes and y are a confirmation. --yes and --continue need none.
 func TestOnlyYesConfirms(t *testing.T) {
-	for answer, confirmed := range map[string]bool{"yes\n": true, "y\n": true, " y \n": true, "Y\n": false, "no\n": false, "\n": false, "": false, "yess\n": false} {
+	for answer, confirmed := range map[string]bool{
+		"yes\n":  true,
+		"y\n":    true,
+		" y \n":  true,
+		"Y\n":    false,
+		"no\n":   false,
+		"\n":     false,
+		"":       false,
+		"yess\n": false,
+	} {
 		ok, _, err := askAbout(t.Context(), inspect.Result{Handled: 1, Done: 1, Total: 1}, strings.NewReader(answer))
 		if ok != confirmed || (err == nil) != confirmed {
 			t.Errorf("answer %q: confirmed %v, %v; want %v", answer, ok, err, confirmed)
 		}
 	}
+
 	for name, tt := range map[string]struct {
 		b     bulkFlags
 		calls int
 	}{"asked": {bulkFlags{}, 1}, "--yes": {bulkFlags{yes: true}, 1}, "--continue": {bulkFlags{goOn: "text"}, 1}} {
 		calls, dry := 0, false
-		a := &app{process: process{stdin: strings.NewReader("no\n"), stdout: io.Discard, stderr: io.Discard}, output: "table"}
-		err := a.onAll(t.Context(), &tt.b, inspect.BulkOptions{}, func(_ context.Context, o inspect.BulkOptions) (inspect.Result, error) {
-			calls, dry = calls+1, o.DryRun
-			return inspect.Result{Handled: 1, Done: 1, Total: 1}, nil
-		})
+		a := &app{
+			process: process{stdin: strings.NewReader("no\n"), stdout: io.Discard, stderr: io.Discard},
+			output:  "table",
+		}
+		err := a.onAll(t.Context(), &tt.b, inspect.BulkOptions{},
+			func(_ context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+				calls, dry = calls+1, o.DryRun
+				return inspect.Result{Handled: 1, Done: 1, Total: 1}, nil
+			})
+
 		if refused := name == "asked"; calls != tt.calls || dry != refused || (err != nil) != refused {
 			t.Errorf("%s: %d calls, the last one dry: %v, %v", name, calls, dry, err)
 		}

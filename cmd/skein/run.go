@@ -41,11 +41,13 @@ func (p process) run(ctx context.Context, args []string) int {
 	if terminal(p.stdout) {
 		a.stdout = &screen{to: p.stdout}
 	}
+
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(p.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(p.stderr)
+
 	err := a.away(ctx, a.late(root.ExecuteContext(ctx)))
 	if a.stop != nil {
 		a.stop()
@@ -55,6 +57,7 @@ func (p process) run(ctx context.Context, args []string) int {
 			err = errors.Join(err, b.Close())
 		}
 	}
+
 	if err != nil {
 		_, _ = fmt.Fprintln(p.stderr, "skein:", multiline(err.Error()))
 	}
@@ -64,7 +67,8 @@ func (p process) run(ctx context.Context, args []string) int {
 // late adds to an error that --timeout was its cause. The errors of actions that were stopped
 // midway, or at their question, are already clear.
 func (a *app) late(err error) error {
-	if a.timeout > 0 && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errStopped) && !errors.Is(err, errNothing) {
+	if a.timeout > 0 && errors.Is(err, context.DeadlineExceeded) &&
+		!errors.Is(err, errStopped) && !errors.Is(err, errNothing) {
 		return fmt.Errorf("%w: no answer within --timeout %v: %w", errAway, a.timeout, err)
 	}
 	return err
@@ -72,7 +76,8 @@ func (a *app) late(err error) error {
 
 // away adds to an error without an explanation whether the store answers at all.
 func (a *app) away(ctx context.Context, err error) error {
-	if a.inspector == nil || exitCode(err) != exitFailed || isPartial(err) || ports.FailureOf(err) != ports.FailureUnknown {
+	if a.inspector == nil || exitCode(err) != exitFailed || isPartial(err) ||
+		ports.FailureOf(err) != ports.FailureUnknown {
 		return err
 	}
 	if a.unanswered(context.WithoutCancel(ctx)) != nil {
@@ -86,7 +91,8 @@ func (a *app) unanswered(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, a.answerTime())
 	defer stop()
 	err := a.inspector.Ping(ctx)
-	if err != nil && (ctx.Err() != nil || ports.FailureOf(err) == ports.FailureUnreachable) { // otherwise the server's error explains the failure
+	// Any other error of the server explains the failure itself.
+	if err != nil && (ctx.Err() != nil || ports.FailureOf(err) == ports.FailureUnreachable) {
 		return fmt.Errorf("%w: %w", errAway, err)
 	}
 	return nil
@@ -115,10 +121,16 @@ func (a *app) root() *cobra.Command {
 		Use:     "skein",
 		Version: version(),
 		Short:   "Show the queues of a store, and act on them",
-		Long: "skein shows the queues of a store, and acts on them. The store is named by --url, --url-file, --profile, or\n" +
+		Long: "skein shows the queues of a store, and acts on them. " +
+			"The store is named by --url, --url-file, --profile, or\n" +
 			"the variables SKEIN_URL and SKEIN_PROFILE:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
-			"\nA store memory:// is empty at each start. Put secrets, such as a password, into a variable or a file, so that\n" +
-			"other users of the machine can't see them. The file of profiles is " + profilesDefault + " (or\nskein/profiles in XDG_CONFIG_HOME), or the file that SKEIN_PROFILES names. Each of its lines is a name and a URL.\n\n" + exitUsageText(),
+			"\n" +
+			"A store memory:// is empty at each start. Put secrets, such as a password, " +
+			"into a variable or a file, so that\n" +
+			"other users of the machine can't see them. " +
+			"The file of profiles is " + profilesDefault + " (or\n" +
+			"skein/profiles in XDG_CONFIG_HOME), or the file that SKEIN_PROFILES names. " +
+			"Each of its lines is a name and a URL.\n\n" + exitUsageText(),
 		Example:       "  export SKEIN_URL=redis://localhost:6379\n  skein stats",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -130,6 +142,7 @@ func (a *app) root() *cobra.Command {
 			return cmd.Help()
 		},
 	}
+
 	root.Flags().Bool("version", false, "print the version of this program")
 	root.SetVersionTemplate("skein {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -138,13 +151,17 @@ func (a *app) root() *cobra.Command {
 		}
 		return usage(cmd, plainFlag(err))
 	})
+
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "the store's `URL`")
 	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` with the store's URL in its first line")
 	flags.StringVar(&a.reason, "reason", "", "`WHY` you act, for the audit")
 	flags.StringVarP(&a.output, "output", "o", "table", "the `FORMAT`: "+formatNames)
-	flags.DurationVar(&a.timeout, "timeout", 0, "the longest time that the command may take; 0 means no limit, and 2s for check. An action on all that match ends with the step that it then takes, which may be its last")
+	flags.DurationVar(&a.timeout, "timeout", 0,
+		"the longest time that the command may take; 0 means no limit, and 2s for check. "+
+			"An action on all that match ends with the step that it then takes, which may be its last")
 	flags.StringVar(&a.profile, "profile", "", "the store with this `NAME` in the file of profiles")
+
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case a.timeout < 0:
@@ -154,13 +171,16 @@ func (a *app) root() *cobra.Command {
 			a.stop = stop
 			cmd.SetContext(ctx)
 		}
+
 		if formats[a.output] == nil {
 			return usage(cmd, fmt.Errorf("unknown format -o %s; use %s", a.output, formatNames))
 		}
 		cmd.SetContext(inspect.WithActor(cmd.Context(), a.actor()))
 		return nil
 	}
-	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(), a.scheduleCommand(), a.shardCommand(), a.nodeCommand(), a.auditCommand(),
+
+	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(),
+		a.scheduleCommand(), a.shardCommand(), a.nodeCommand(), a.auditCommand(),
 		a.topCommand(), a.wrongCommand(), a.doctorCommand(), a.checkCommand(), a.repairCommand(), a.migrateCommand(),
 		a.serveCommand(), a.exporterCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand())
 	root.SetHelpCommand(helpCommand(root))
@@ -225,7 +245,9 @@ func (a *app) open(ctx context.Context) (*inspect.Inspector, error) {
 
 // inspectorOf returns an inspector of a store, whose warnings go to standard error.
 func (a *app) inspectorOf(b *backends.Backend) *inspect.Inspector {
-	return inspect.New(b.Store, inspect.Options{Logger: slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	return inspect.New(b.Store, inspect.Options{
+		Logger: slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
 }
 
 func (a *app) storeURL() (string, error) {
@@ -235,6 +257,7 @@ func (a *app) storeURL() (string, error) {
 			given++
 		}
 	}
+
 	switch {
 	case given > 1:
 		return "", fmt.Errorf("%w: give one of --url, --url-file and --profile", errUsage)
@@ -254,5 +277,8 @@ func (a *app) storeURL() (string, error) {
 	case a.env("SKEIN_PROFILE") != "":
 		return a.profileURL(a.env("SKEIN_PROFILE"))
 	}
-	return "", fmt.Errorf("%w: no store is named; give --url, --url-file or --profile, or set SKEIN_URL or SKEIN_PROFILE; a URL is %s", errUsage, backends.Usage)
+
+	return "", fmt.Errorf("%w: no store is named; give --url, --url-file or --profile, "+
+		"or set SKEIN_URL or SKEIN_PROFILE; a URL is %s",
+		errUsage, backends.Usage)
 }

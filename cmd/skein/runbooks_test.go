@@ -84,6 +84,7 @@ func TestCommandsOfRunbooksWork(t *testing.T) {
 				continue
 			}
 			ran[line] = true
+
 			store := "Redis"
 			if strings.HasPrefix(line, "skein migrate ") {
 				store = "Postgres"
@@ -104,9 +105,11 @@ func runLine(t *testing.T, rawURL, line string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close() }()
+
 	line, _, _ = strings.Cut(line, " > ") // which a shell carries out, like what follows a backslash
 	line = strings.TrimSuffix(line, ` \`)
 	words := strings.Fields(line)[1:]
+
 	replaced := map[string]string{"QUEUE": "orders", "ID": "42", "NAME": "nightly", "NODE": "web-1", `"$P"`: "sent"}
 	if strings.HasPrefix(line, "skein queue forget ") {
 		replaced["QUEUE"] = "unused"
@@ -118,17 +121,27 @@ func runLine(t *testing.T, rawURL, line string) {
 	if strings.HasPrefix(line, "skein repair discard ") {
 		replaced["INDEX"], replaced["KEY"] = "0", setAside(t, rawURL)
 	}
+
 	for at, word := range words {
 		if with, known := replaced[word]; known {
 			words[at] = with
 		}
 	}
+
 	var stdout, stderr written
 	ctx, stop := context.WithTimeout(t.Context(), testservers.Patience)
 	defer stop()
 	live, end := context.WithCancel(ctx)
 	defer end()
-	p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: env(rawURL), connect: backends.Connect, answersWithin: testservers.Patience}
+	p := process{
+		stdin:         strings.NewReader(""),
+		stdout:        &stdout,
+		stderr:        &stderr,
+		env:           env(rawURL),
+		connect:       backends.Connect,
+		answersWithin: testservers.Patience,
+	}
+
 	if words[0] == "top" { // until Ctrl-C
 		go func() {
 			for ; ctx.Err() == nil && !strings.Contains(stdout.String(), "orders"); time.Sleep(time.Millisecond) {
@@ -136,6 +149,7 @@ func runLine(t *testing.T, rawURL, line string) {
 			end()
 		}()
 	}
+
 	code := p.run(live, words)
 	want := map[string]int{"doctor": 6}[words[0]] // Redis as tests start it keeps nothing on disk
 	if code != want {
@@ -163,27 +177,51 @@ func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 			t.Fatal(err)
 		}
 	}
+
 	const ttl = time.Hour
 	shard := core.Shard{Queue: "orders"}
 	for _, queue := range []string{"orders", "unused"} {
 		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 1})
 		must(err)
 	}
-	_, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "owner", Name: "web-1", Queues: []string{"orders"}}, TTL: ttl})
+
+	_, err := store.Announce(t.Context(), ports.AnnounceRequest{
+		Node: ports.Node{Owner: "owner", Name: "web-1", Queues: []string{"orders"}},
+		TTL:  ttl,
+	})
 	must(err)
-	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "owner", Attempt: 1, TTL: ttl})
+	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		Owner:      "owner",
+		Attempt:    1,
+		TTL:        ttl,
+	})
 	must(err)
+
 	number := int64(0)
 	turn := func(want int, settle ...core.Settlement) []core.Claim {
 		number++
 		reply, err := store.Turn(t.Context(), ports.TurnRequest{
-			Lease: ports.Lease{Shard: shard, Owner: "owner", Token: lease.Token}, TTL: ttl, Node: "web-1", Number: number, Want: want, Settlements: settle,
+			Lease:       ports.Lease{Shard: shard, Owner: "owner", Token: lease.Token},
+			TTL:         ttl,
+			Node:        "web-1",
+			Number:      number,
+			Want:        want,
+			Settlements: settle,
 		})
 		must(err)
 		return reply.Claims
 	}
+
 	claim := func() *core.Claim {
-		_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "42", Payload: core.Payload{Data: []byte("paid")}}}})
+		_, err := store.Push(t.Context(), ports.PushRequest{
+			Queue:      "orders",
+			Shards:     1,
+			Generation: 1,
+			Entries:    []core.Entry{{ID: "42", Payload: core.Payload{Data: []byte("paid")}}},
+		})
 		must(err)
 		for range 1000 { // a store may need a turn to find the latest pushes
 			if claims := turn(1); len(claims) > 0 {
@@ -193,18 +231,23 @@ func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 		t.Fatal("no job was claimed")
 		return nil
 	}
+
 	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(int, int) time.Duration { return time.Hour }}
 	end := func(kind core.OutcomeKind) {
 		turn(0, policy.Settlement(claim(), &core.Outcome{Kind: kind, Error: "no such account"}, 0))
 	}
+
 	end(core.Buried)
 	claim()
 	_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{
 		{ID: "44", Payload: core.Payload{Data: []byte("sent")}, When: core.In(time.Hour)},
-		{ID: "42", Payload: core.Payload{Data: []byte("sent")}}, {ID: "43", Payload: core.Payload{Data: []byte("paid")}},
+		{ID: "42", Payload: core.Payload{Data: []byte("sent")}},
+		{ID: "43", Payload: core.Payload{Data: []byte("paid")}},
 	}})
 	must(err)
+
 	storeSchedule(t, store, "42", "nightly")
+
 	found, err := inspect.New(store, inspect.Options{}).Groups(t.Context(), "orders", 0)
 	if must(err); len(found.Groups) != 1 {
 		t.Fatalf("%d groups of dead letters, want 1", len(found.Groups))
@@ -216,15 +259,20 @@ func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 func storeSchedule(t *testing.T, store ports.ShardStore, id, name string) {
 	t.Helper()
 	d := core.Declaration{
-		ScheduleKey: core.ScheduleKey{ID: id, Name: name}, Recurrence: core.Recurrence{Spec: "every 1h0m0s 0", Data: []byte("sent")},
+		ScheduleKey: core.ScheduleKey{ID: id, Name: name},
+		Recurrence:  core.Recurrence{Spec: "every 1h0m0s 0", Data: []byte("sent")},
 	}
 	spec, err := core.ParseSpec(d.Spec, time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s, _ := d.Apply(core.Schedule{}, spec, "code", core.InstantOf(time.Now()))
 	_, err = store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
-		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Changes: []ports.ScheduleChange{{ScheduleKey: d.ScheduleKey, Schedule: &s}},
+		Shard:      core.Shard{Queue: "orders"},
+		Shards:     1,
+		Generation: 1,
+		Changes:    []ports.ScheduleChange{{ScheduleKey: d.ScheduleKey, Schedule: &s}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -239,23 +287,37 @@ func setAside(t *testing.T, rawURL string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	prefix := u.Query().Get("prefix")
 	u.RawQuery = ""
 	o, err := goredis.ParseURL(u.String())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	client := goredis.NewClient(o)
 	defer func() { _ = client.Close() }()
 	if err := client.HSet(t.Context(), prefix+"{orders/0}:j", "43", "garbage").Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range [][]string{{"job", "get", "orders", "43"}, {"repair", "recount", "orders"}, {"repair", "ls", "orders", "-o", "json"}} {
+
+	for _, words := range [][]string{
+		{"job", "get", "orders", "43"},
+		{"repair", "recount", "orders"},
+		{"repair", "ls", "orders", "-o", "json"},
+	} {
 		var stdout, stderr bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: env(rawURL), connect: backends.Connect}
+		p := process{
+			stdin:   strings.NewReader(""),
+			stdout:  &stdout,
+			stderr:  &stderr,
+			env:     env(rawURL),
+			connect: backends.Connect,
+		}
 		if code := p.run(t.Context(), words); code != 0 {
 			t.Fatalf("%v ends with %d: %s", words, code, stderr.String())
 		}
+
 		var records []struct{ Key string }
 		if words[1] == "ls" {
 			if err := json.Unmarshal(stdout.Bytes(), &records); err != nil || len(records) != 1 {
@@ -274,23 +336,40 @@ func TestAClockOfTheStoreThatWasSetIsSeen(t *testing.T) {
 	now := time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC)
 	store := memory.New(memory.Options{Clock: func() time.Time { return now }})
 	const ttl = 10 * time.Second
+
 	acquire := func(owner string) error {
-		_, err := store.Acquire(t.Context(), ports.AcquireRequest{Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: ttl})
+		_, err := store.Acquire(t.Context(), ports.AcquireRequest{
+			Shard:      core.Shard{Queue: "orders"},
+			Shards:     1,
+			Generation: 1,
+			Owner:      owner,
+			Attempt:    1,
+			TTL:        ttl,
+		})
 		return err
 	}
+
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	must(t, err)
 	must(t, acquire("a"))
+
 	shown := func() string {
 		var stdout, stderr bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: env("memory://"), connect: func(context.Context, string) (*backends.Backend, error) {
-			return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
-		}}
+		p := process{
+			stdin:  strings.NewReader(""),
+			stdout: &stdout,
+			stderr: &stderr,
+			env:    env("memory://"),
+			connect: func(context.Context, string) (*backends.Backend, error) {
+				return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
+			},
+		}
 		if code := p.run(t.Context(), []string{"stats", "orders", "-o", "jsonl"}); code != 0 {
 			t.Fatalf("stats ends with %d: %s", code, stderr.String())
 		}
 		return stdout.String()
 	}
+
 	for _, step := range []struct {
 		by   time.Duration
 		want string

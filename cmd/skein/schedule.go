@@ -105,20 +105,23 @@ type shownSchedule struct {
 	unreadable string
 }
 
-var shownScheduleColumns = append(within(scheduleColumns, func(s *shownSchedule) *inspect.Schedule { return &s.Schedule }), columns[shownSchedule]{
-	{"payload", false, func(s *shownSchedule) any {
-		o := &object{}
-		o.octets("data", s.Data)
-		if s.Meta != nil {
-			o.octets("meta", s.Meta)
-		}
-		return o
-	}},
-	{"recent", false, func(s *shownSchedule) any { return rowsOf(recentTickColumns, s.Recent) }},
-	{"backfill", false, func(s *shownSchedule) any { return lastBackfillColumns.row(s.Backfill) }},
-	{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(tickColumns, s.ticks) }},
-	{"unreadable", false, func(s *shownSchedule) any { return s.unreadable }},
-}...)
+var shownScheduleColumns = append(
+	within(scheduleColumns, func(s *shownSchedule) *inspect.Schedule { return &s.Schedule }),
+	columns[shownSchedule]{
+		{"payload", false, func(s *shownSchedule) any {
+			o := &object{}
+			o.octets("data", s.Data)
+			if s.Meta != nil {
+				o.octets("meta", s.Meta)
+			}
+			return o
+		}},
+		{"recent", false, func(s *shownSchedule) any { return rowsOf(recentTickColumns, s.Recent) }},
+		{"backfill", false, func(s *shownSchedule) any { return lastBackfillColumns.row(s.Backfill) }},
+		{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(tickColumns, s.ticks) }},
+		{"unreadable", false, func(s *shownSchedule) any { return s.unreadable }},
+	}...,
+)
 
 var recentTickColumns = columns[core.Tick]{
 	{"at", false, func(t *core.Tick) any { return t.Due.Time() }},
@@ -181,27 +184,40 @@ func (a *app) scheduleCommand() *cobra.Command {
 			"skein schedule run billing invoice --id customer-7", "run",
 		}, (*inspect.Inspector).RunSchedules),
 		a.pauseSchedules(),
-		a.onSchedules(&scheduleVerb{"resume", "End the pause of schedules", "skein schedule resume billing invoice", "resumed"}, (*inspect.Inspector).ResumeSchedules),
+		a.onSchedules(&scheduleVerb{
+			"resume", "End the pause of schedules", "skein schedule resume billing invoice", "resumed",
+		}, (*inspect.Inspector).ResumeSchedules),
 		a.editSchedules(), a.backfillSchedule(),
 		a.onSchedules(&scheduleVerb{
-			"rm", "Remove schedules; what they have pushed stays", "skein schedule rm billing invoice --id customer-7", "removed",
+			"rm", "Remove schedules; what they have pushed stays",
+			"skein schedule rm billing invoice --id customer-7", "removed",
 		}, (*inspect.Inspector).RemoveSchedules),
 	)
-	c.Long = c.Short + ".\n\nA schedule has a name and an id. Commands act on the schedules of a NAME for all ids, and ask before they change more\n" +
+
+	c.Long = c.Short + ".\n\n" +
+		"A schedule has a name and an id. Commands act on the schedules of a NAME for all ids, " +
+		"and ask before they change more\n" +
 		"than one, or on the one of an id with --id."
 	return c
 }
 
 func (a *app) listSchedules() *cobra.Command {
 	var o inspect.ScheduleOptions
-	c := a.command("ls QUEUE", "List the names of a queue's schedules, or with --name or --id the schedules", "skein schedule ls billing --name invoice",
-		cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+	c := a.command(
+		"ls QUEUE",
+		"List the names of a queue's schedules, or with --name or --id the schedules",
+		"skein schedule ls billing --name invoice",
+		cobra.ExactArgs(1),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			if o.ScheduleSelection == (inspect.ScheduleSelection{}) {
 				return a.listScheduleNames(ctx, i, args[0], o.Limit)
 			}
+
 			none := noSchedule(args[0], o.ScheduleSelection)
 			return list(a, scheduleColumns, orElse(i.Schedules(ctx, args[0], o), none))
-		})
+		},
+	)
+
 	c.Flags().StringVar(&o.Name, "name", "", "the schedules with this `NAME`, a row for each id")
 	c.Flags().StringVar(&o.ID, "id", "", "the schedules of this `ID`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
@@ -213,6 +229,7 @@ func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue
 	if limit < 0 {
 		return fmt.Errorf("%w: --limit %d; give 0 or more, 0 is no limit", errUsage, limit)
 	}
+
 	names := func(yield func(inspect.ScheduleName, error) bool) {
 		for after, more := "", true; more; more = after != "" {
 			page, err := i.ScheduleNames(ctx, queue, after, 0)
@@ -228,23 +245,31 @@ func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue
 			after = page.Next
 		}
 	}
+
 	return list(a, scheduleNameColumns, some(names, func(*inspect.ScheduleName) bool { return true }, limit))
 }
 
 func (a *app) showSchedule() *cobra.Command {
 	id := ""
-	c := a.command("show QUEUE NAME", "Show a schedule, with its payload, its last ticks and its next ones", "skein schedule show billing invoice --id customer-7",
-		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+	c := a.command(
+		"show QUEUE NAME",
+		"Show a schedule, with its payload, its last ticks and its next ones",
+		"skein schedule show billing invoice --id customer-7",
+		cobra.ExactArgs(2),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			s, err := oneSchedule(ctx, i, args[0], args[1], id)
 			if err != nil {
 				return err
 			}
+
 			shown := shownSchedule{Schedule: s}
 			if shown.ticks, err = a.nextTicks(&s, 5); err != nil {
 				shown.unreadable = err.Error()
 			}
 			return one(a, shownScheduleColumns, &shown)
-		})
+		},
+	)
+
 	oneID(c, &id, "the `ID` of the schedule; not needed if only one id has the name")
 	return c
 }
@@ -277,19 +302,27 @@ func oneSchedule(ctx context.Context, i *inspect.Inspector, queue, name, id stri
 		}
 		return found[0], nil
 	}
+
 	found, err := schedulesNamed(ctx, i, queue, inspect.ScheduleSelection{Name: name}, 2)
 	switch {
 	case err != nil:
 		return inspect.Schedule{}, err
 	case len(found) > 1:
-		return inspect.Schedule{}, fmt.Errorf("%w: several ids have a schedule %q, such as %q; name one with --id", errUsage, name, found[0].ID)
+		return inspect.Schedule{}, fmt.Errorf("%w: several ids have a schedule %q, such as %q; name one with --id",
+			errUsage, name, found[0].ID)
 	}
 	return found[0], nil
 }
 
 // schedulesNamed returns schedules of a name, at most limit; 0 is no limit. If a part of the store
 // can't be reached, it returns the others and that error. Without an error there is at least one.
-func schedulesNamed(ctx context.Context, i *inspect.Inspector, queue string, sel inspect.ScheduleSelection, limit int) (found []inspect.Schedule, err error) {
+func schedulesNamed(
+	ctx context.Context,
+	i *inspect.Inspector,
+	queue string,
+	sel inspect.ScheduleSelection,
+	limit int,
+) (found []inspect.Schedule, err error) {
 	o := inspect.ScheduleOptions{ScheduleSelection: sel, Limit: limit}
 	for s, err := range i.Schedules(ctx, queue, o) {
 		if err != nil {
@@ -297,6 +330,7 @@ func schedulesNamed(ctx context.Context, i *inspect.Inspector, queue string, sel
 		}
 		found = append(found, s)
 	}
+
 	if len(found) == 0 {
 		return nil, noSchedule(queue, sel)
 	}
@@ -317,15 +351,22 @@ func noSchedule(queue string, sel inspect.ScheduleSelection) error {
 
 func (a *app) nextOfSchedules() *cobra.Command {
 	id, n, limit := "", 5, 20
-	c := a.command("next QUEUE NAME", "List the next ticks of schedules: in UTC, in the time zone of the schedule, and in that of this machine", "skein schedule next billing invoice --id customer-7 -n 10",
-		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+	c := a.command(
+		"next QUEUE NAME",
+		"List the next ticks of schedules: in UTC, in the time zone of the schedule, and in that of this machine",
+		"skein schedule next billing invoice --id customer-7 -n 10",
+		cobra.ExactArgs(2),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			if n < 1 || limit < 0 {
-				return fmt.Errorf("%w: -n %d, --limit %d; give at least 1 tick, and 0 or more schedules", errUsage, n, limit)
+				return fmt.Errorf("%w: -n %d, --limit %d; give at least 1 tick, and 0 or more schedules",
+					errUsage, n, limit)
 			}
+
 			found, err := schedulesNamed(ctx, i, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]}, limit)
 			if len(found) == 0 {
 				return err
 			}
+
 			return firstOf(list(a, nextTickColumns, func(yield func(nextTick, error) bool) {
 				for at := range found {
 					ticks, err := a.nextTicks(&found[at], n)
@@ -339,7 +380,9 @@ func (a *app) nextOfSchedules() *cobra.Command {
 					}
 				}
 			}), err)
-		})
+		},
+	)
+
 	oneID(c, &id, "the schedule of this `ID` alone")
 	c.Flags().IntVarP(&n, "number", "n", n, "the number of ticks of each schedule")
 	c.Flags().IntVar(&limit, "limit", limit, "the largest number of schedules; 0 is no limit")

@@ -33,11 +33,16 @@ func runIn(t *testing.T, zone string, store ports.ShardStore, args ...string) (c
 	must(t, err)
 	var stdout, stderr strings.Builder
 	p := process{
-		stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: func(string) string { return "" }, zone: location,
+		stdin:  strings.NewReader(""),
+		stdout: &stdout,
+		stderr: &stderr,
+		env:    func(string) string { return "" },
+		zone:   location,
 		connect: func(context.Context, string) (*backends.Backend, error) {
 			return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
 		},
 	}
+
 	code = p.run(t.Context(), append(args, "--url", "memory://"))
 	return code, stdout.String(), stderr.String()
 }
@@ -74,14 +79,20 @@ func TestALateTickIsShown(t *testing.T) {
 	if _, out, _ := runIn(t, "UTC", store, "schedule", "ls", "orders"); !strings.Contains(out, "1h0m0s") {
 		t.Errorf("ls: %s", out)
 	}
+
 	_, out, _ := runIn(t, "UTC", store, "job", "why", "orders", "a")
-	for _, want := range []string{"the tick of its schedule nightly is late, due for 1h0m0s; no server serves the queue.", "✗ schedule  nightly, each day at 06:00 in Europe/Berlin: late by 1 h"} {
+	for _, want := range []string{
+		"the tick of its schedule nightly is late, due for 1h0m0s; no server serves the queue.",
+		"✗ schedule  nightly, each day at 06:00 in Europe/Berlin: late by 1 h",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("why lacks %q:\n%s", want, out)
 		}
 	}
+
 	_, out, _ = runIn(t, "UTC", store, "schedule", "next", "orders", "nightly", "-n", "2", "-o", "csv")
-	if lines := strings.Split(out, "\n"); !strings.Contains(lines[1], ",2026-01-03T05:00:00Z,") || !strings.Contains(lines[2], ",2026-01-04T05:00:00Z,") {
+	if lines := strings.Split(out, "\n"); !strings.Contains(lines[1], ",2026-01-03T05:00:00Z,") ||
+		!strings.Contains(lines[2], ",2026-01-04T05:00:00Z,") {
 		t.Errorf("next: %s", out)
 	}
 }
@@ -97,12 +108,14 @@ func TestABrokenScheduleIsMarked(t *testing.T) {
 		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{letter},
 	})
 	must(t, err)
+
 	for args, want := range map[string]string{
 		"schedule next orders nightly -n 1": "  a server can't read its spec: no zone data\n",
 		"schedule show orders nightly":      "no zone data\n",
 		"job why orders a":                  "✗ schedule  nightly, each day at 06:00 in Europe/Berlin: a server can't read its spec: no zone data\n",
 	} {
-		if code, out, said := runIn(t, "UTC", store, strings.Fields(args)...); code != 0 || !strings.Contains(out, want) {
+		if code, out, said := runIn(t, "UTC", store, strings.Fields(args)...); code != 0 ||
+			!strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d, %s%s\nwant %q", args, code, said, out, want)
 		}
 	}
@@ -112,7 +125,8 @@ func TestABrokenScheduleIsMarked(t *testing.T) {
 func TestABrokenScheduleOfALaterIDIsWrong(t *testing.T) {
 	store, _ := scheduleStore(t)
 	q := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: raw{}, Shards: 1})
-	must(t, q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Cron("0 6 * * *", "UTC"), "b", []byte("p")))
+	must(t, q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}),
+		"nightly", skein.Cron("0 6 * * *", "UTC"), "b", []byte("p")))
 	breakSchedule(t, store, "b")
 	code, out, said := runIn(t, "UTC", store, "wrong")
 	if want := "servers can't read the spec of the schedule nightly"; code != 6 || !strings.Contains(out, want) {
@@ -128,7 +142,9 @@ func breakSchedule(t *testing.T, store *memory.Store, id string) {
 	broken := page.Schedules[0].Break("no zone data", page.Now)
 	_, err = store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
 		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1,
-		Changes: []ports.ScheduleChange{{ScheduleKey: broken.ScheduleKey, Revision: page.Schedules[0].Revision, Schedule: &broken}},
+		Changes: []ports.ScheduleChange{
+			{ScheduleKey: broken.ScheduleKey, Revision: page.Schedules[0].Revision, Schedule: &broken},
+		},
 	})
 	must(t, err)
 }
@@ -138,16 +154,18 @@ func breakSchedule(t *testing.T, store *memory.Store, id string) {
 func TestSchedulesThatAreReachedAreShown(t *testing.T) {
 	store, _ := scheduleStore(t)
 	away := []core.Shard{{Queue: "orders", Index: 1}}
-	part := storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		err := next(ctx)
-		switch reply := call.Reply.(type) {
-		case *ports.SchedulesPage:
-			reply.Unreached = away
-		case *ports.ScheduleNamesPage:
-			reply.Unreached = away
-		}
-		return err
-	})
+	part := storekit.Intercept(store,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			err := next(ctx)
+			switch reply := call.Reply.(type) {
+			case *ports.SchedulesPage:
+				reply.Unreached = away
+			case *ports.ScheduleNamesPage:
+				reply.Unreached = away
+			}
+			return err
+		})
+
 	for _, args := range []string{"schedule ls orders", "schedule ls orders --id a", "schedule next orders nightly"} {
 		code, out, said := runIn(t, "UTC", part, strings.Fields(args)...)
 		if code != exitFailed || !strings.Contains(out, "a ") || !strings.Contains(said, "orders/1 can't be reached") {

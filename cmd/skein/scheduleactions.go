@@ -19,7 +19,12 @@ type changedSchedules struct{ count int }
 var changedColumns = columns[changedSchedules]{{"changed", false, func(c *changedSchedules) any { return c.count }}}
 
 // actOnSchedules is an action on selected schedules, which returns how many it has changed.
-type actOnSchedules func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error)
+type actOnSchedules func(
+	i *inspect.Inspector,
+	ctx context.Context,
+	queue string,
+	sel inspect.ScheduleSelection,
+) (int, error)
 
 // scheduleVerb is the name of an action on schedules, with its help. done ends the question, which
 // begins with "They will be".
@@ -28,18 +33,21 @@ type scheduleVerb struct{ name, short, example, done string }
 // onSchedules returns a command that acts on the schedules of a name, or on one of them.
 func (a *app) onSchedules(v *scheduleVerb, act actOnSchedules) *cobra.Command {
 	id, yes := "", false
-	c := a.command(v.name+" QUEUE NAME", v.short, v.example, cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
-		if id == "" && !yes {
-			if err := a.confirmSchedules(ctx, i, args[0], args[1], v); err != nil {
+	c := a.command(v.name+" QUEUE NAME", v.short, v.example, cobra.ExactArgs(2),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			if id == "" && !yes {
+				if err := a.confirmSchedules(ctx, i, args[0], args[1], v); err != nil {
+					return err
+				}
+			}
+
+			changed, err := act(i, ctx, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]})
+			if err != nil && changed == 0 {
 				return err
 			}
-		}
-		changed, err := act(i, ctx, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]})
-		if err != nil && changed == 0 {
-			return err
-		}
-		return firstOf(err, one(a, changedColumns, &changedSchedules{changed}))
-	})
+			return firstOf(err, one(a, changedColumns, &changedSchedules{changed}))
+		})
+
 	if v.name == "rm" {
 		c.SuggestFor = []string{"remove", "delete"}
 	}
@@ -67,10 +75,13 @@ func (a *app) confirmSchedules(ctx context.Context, i *inspect.Inspector, queue,
 			break
 		}
 	}
+
 	if count < 2 {
 		return nil
 	}
-	_, _ = fmt.Fprintf(a.stderr, "%s: the schedules %s of %s%s ids", v.name, quoted(name), atLeast, figures.Exact(int64(count)))
+
+	_, _ = fmt.Fprintf(a.stderr, "%s: the schedules %s of %s%s ids",
+		v.name, quoted(name), atLeast, figures.Exact(int64(count)))
 	a.sayIDs(samples)
 	_, _ = fmt.Fprintln(a.stderr, ".")
 	return a.ask(ctx, v.done)
@@ -102,12 +113,18 @@ type scheduleEditFlags struct {
 
 func (e *scheduleEditFlags) add(f *pflag.FlagSet) {
 	e.set = f
-	f.StringVar(&e.cron, "cron", "", "another cron `EXPRESSION` of five fields; without --zone each schedule keeps its own zone")
-	f.StringVar(&e.zone, "zone", "", "another time `ZONE`, such as Europe/Berlin or UTC; without --cron each schedule keeps its own expression")
+	f.StringVar(&e.cron, "cron", "",
+		"another cron `EXPRESSION` of five fields; without --zone each schedule keeps its own zone")
+	f.StringVar(&e.zone, "zone", "",
+		"another time `ZONE`, such as Europe/Berlin or UTC; without --cron each schedule keeps its own expression")
 	f.DurationVar(&e.every, "every", 0, "another interval, at least 1s, instead of --cron and --zone")
-	f.StringVar(&e.from, "from", "", "with --every: a tick, as a `TIME` such as 2026-01-02T15:04:05Z; without it 1970-01-01T00:00:00Z")
+	f.StringVar(&e.from, "from", "",
+		"with --every: a tick, as a `TIME` such as 2026-01-02T15:04:05Z; without it 1970-01-01T00:00:00Z")
 	e.payload.add(f, "payload", "another payload")
-	f.IntVar(&e.catchup, "catchup", 0, "push the newest `N` of the ticks that are due at once, 1 to 1000; more than 1 only in a queue that merges by every")
+
+	f.IntVar(&e.catchup, "catchup", 0,
+		"push the newest `N` of the ticks that are due at once, 1 to 1000; "+
+			"more than 1 only in a queue that merges by every")
 	f.DurationVar(&e.within, "within", 0, "with --catchup: only ticks of at most this age; without it of any age")
 	f.DurationVar(&e.jitter, "jitter", 0, "delay each tick by a time below this one, at most 24h")
 	f.BoolVar(&e.skip, "skip", false, "drop ticks while the id has a job")
@@ -167,24 +184,33 @@ func (a *app) editSchedules() *cobra.Command {
 		"edit", "Change the times, the payload or the options of schedules; a tick that is due stays due",
 		"skein schedule edit billing invoice --cron '0 6 * * mon-fri'", "edited",
 	}
+
 	c := a.onSchedules(verb,
 		func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error) {
 			return i.EditSchedules(ctx, queue, sel, edit)
 		})
+
 	e.add(c.Flags())
 	c.PreRunE = func(*cobra.Command, []string) (err error) {
 		edit, err = e.edit(a)
 		verb.done = "edited: " + edit.String()
 		return err
 	}
-	c.Long = c.Short + ".\nA change stays until the program that declares the schedule raises the version of its set, or stores the schedule by itself."
+
+	c.Long = c.Short + ".\n" +
+		"A change stays until the program that declares the schedule raises the version of its set, " +
+		"or stores the schedule by itself."
 	return c
 }
 
 func (a *app) backfillSchedule() *cobra.Command {
 	id, from, to, dry, yes := "", "", "", false, false
-	c := a.command("backfill QUEUE NAME", "Push the payload of a schedule for each past tick of a time range, in order", "skein schedule backfill billing invoice --id customer-7 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
-		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+	c := a.command(
+		"backfill QUEUE NAME",
+		"Push the payload of a schedule for each past tick of a time range, in order",
+		"skein schedule backfill billing invoice --id customer-7 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
+		cobra.ExactArgs(2),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			if from == "" || to == "" {
 				return fmt.Errorf("%w: give the range, by --from and --to", errUsage)
 			}
@@ -196,6 +222,7 @@ func (a *app) backfillSchedule() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			s, err := oneSchedule(ctx, i, args[0], args[1], id)
 			if err != nil {
 				return err
@@ -204,6 +231,7 @@ func (a *app) backfillSchedule() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if err := a.warnOfMerging(ctx, i, args[0], len(ticks)); err != nil {
 				return err
 			}
@@ -213,14 +241,21 @@ func (a *app) backfillSchedule() *cobra.Command {
 				}
 				ticks, err = i.Backfill(ctx, args[0], s.ID, args[1], begin, end, false)
 			}
+
 			return firstOf(err, list(a, tickColumns, all(a.ticksOf(&s, ticks), nil)))
-		})
+		},
+	)
+
 	oneID(c, &id, "the `ID` of the schedule; not needed if only one id has the name")
 	c.Flags().StringVar(&from, "from", "", "the begin of the range, inclusive: a `TIME`, or an age such as 24h")
-	c.Flags().StringVar(&to, "to", "", "the end of the range, exclusive, not in the future: a `TIME`, or an age such as 1h")
+	c.Flags().StringVar(&to, "to", "",
+		"the end of the range, exclusive, not in the future: a `TIME`, or an age such as 1h")
 	c.Flags().BoolVar(&dry, "dry-run", false, "push nothing, and list the ticks")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
-	c.Long = c.Short + ".\nThe ticks run as if they were due now. In a queue that does not merge by every they become one payload, since their\n" +
+
+	c.Long = c.Short + ".\n" +
+		"The ticks run as if they were due now. In a queue that does not merge by every they become one payload, " +
+		"since their\n" +
 		"bytes are equal. At most 1,000 ticks are pushed by one call."
 	return c
 }
@@ -234,7 +269,8 @@ func (a *app) warnOfMerging(ctx context.Context, i *inspect.Inspector, queue str
 	}
 	for _, q := range queues {
 		if q.Name == queue && q.Merge.Same != core.SamePush {
-			_, _ = fmt.Fprintf(a.stderr, "warning: the queue %s merges by %v, so the equal payloads of these ticks become one payload, "+
+			_, _ = fmt.Fprintf(a.stderr, "warning: the queue %s merges by %v, "+
+				"so the equal payloads of these ticks become one payload, "+
 				"which runs once; only a queue that merges by every runs each\n", queue, q.Merge)
 		}
 	}
@@ -246,8 +282,10 @@ func (a *app) confirmBackfill(ctx context.Context, s *inspect.Schedule, ticks []
 	if yes {
 		return nil
 	}
+
 	const shown = 3
-	_, _ = fmt.Fprintf(a.stderr, "backfill: %s ticks of the schedule %s of id %s:\n", figures.Exact(int64(len(ticks))), quoted(s.Name), quoted(s.ID))
+	_, _ = fmt.Fprintf(a.stderr, "backfill: %s ticks of the schedule %s of id %s:\n",
+		figures.Exact(int64(len(ticks))), quoted(s.Name), quoted(s.ID))
 	for at, tick := range ticks {
 		switch {
 		case at < shown || at >= len(ticks)-shown:
@@ -256,5 +294,6 @@ func (a *app) confirmBackfill(ctx context.Context, s *inspect.Schedule, ticks []
 			_, _ = fmt.Fprintln(a.stderr, "  …")
 		}
 	}
+
 	return a.ask(ctx, "pushed")
 }

@@ -34,6 +34,7 @@ func (s *screen) Write(p []byte) (int, error) {
 		}
 		text = text[n:]
 	}
+
 	s.begun = append([]byte(nil), text...)
 	if _, err := io.WriteString(s.to, b.String()); err != nil {
 		return 0, err

@@ -29,6 +29,7 @@ func TestScreen(t *testing.T) {
 				}
 				rest = rest[n:]
 			}
+
 			if b.String() != want {
 				t.Errorf("%q in parts of %d became %q, want %q", text, part, b.String(), want)
 			}

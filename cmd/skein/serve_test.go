@@ -52,10 +52,17 @@ func serves(t *testing.T, ctx context.Context, env map[string]string, args ...st
 	var said written
 	ends := make(chan end, 1)
 	go func() {
-		p := process{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, env: func(name string) string { return env[name] }, connect: backends.Connect}
+		p := process{
+			stdin:   strings.NewReader(""),
+			stdout:  io.Discard,
+			stderr:  &said,
+			env:     func(name string) string { return env[name] },
+			connect: backends.Connect,
+		}
 		code := p.run(ctx, append(args, "--listen", "127.0.0.1:0"))
 		ends <- end{code, said.String()}
 	}()
+
 	for t.Context().Err() == nil {
 		if m := regexp.MustCompile(`url=(http://\S+)`).FindStringSubmatch(said.String()); m != nil {
 			return m[1], ends
@@ -92,11 +99,13 @@ func get(t *testing.T, url, header, value string) (status int, body string) {
 	if header != "" {
 		r.Header.Set(header, value)
 	}
+
 	reply, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reply.Body.Close()
+
 	text, err := io.ReadAll(reply.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +115,13 @@ func get(t *testing.T, url, header, value string) (status int, body string) {
 
 func TestServe(t *testing.T) {
 	open := served(t, nil, "serve", "--url", "memory://", "--metrics")
-	for path, want := range map[string]string{"/": "<html", "/api/v1/stats": "total", "/livez": "", "/readyz": "", "/metrics": "skein_"} {
+	for path, want := range map[string]string{
+		"/":             "<html",
+		"/api/v1/stats": "total",
+		"/livez":        "",
+		"/readyz":       "",
+		"/metrics":      "skein_",
+	} {
 		if status, body := get(t, open+path, "", ""); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, %.200s; want %q", path, status, body, want)
 		}
@@ -124,9 +139,11 @@ func TestServe(t *testing.T) {
 		path, authorization string
 		want                int
 	}{
-		{"/", "", http.StatusUnauthorized}, {"/", "Bearer no", http.StatusUnauthorized}, {"/api/v1/stats", "", http.StatusUnauthorized}, {"/api/v1/stats", "Bearer no", http.StatusUnauthorized},
+		{"/", "", http.StatusUnauthorized}, {"/", "Bearer no", http.StatusUnauthorized},
+		{"/api/v1/stats", "", http.StatusUnauthorized}, {"/api/v1/stats", "Bearer no", http.StatusUnauthorized},
 		{"/api/v1/stats", "Bearer open sesame", http.StatusOK}, {"/", "Basic OnNlc2FtZQ==", http.StatusUnauthorized},
-		{"/metrics", "", http.StatusUnauthorized}, {"/metrics", "Bearer no", http.StatusUnauthorized}, {"/metrics", "Bearer open sesame", http.StatusOK},
+		{"/metrics", "", http.StatusUnauthorized}, {"/metrics", "Bearer no", http.StatusUnauthorized},
+		{"/metrics", "Bearer open sesame", http.StatusOK},
 		{"/", "Basic bWU6b3BlbiBzZXNhbWU=", http.StatusOK}, {"/livez", "", http.StatusOK},
 	} {
 		if status, body := get(t, closed+tt.path, "Authorization", tt.authorization); status != tt.want {
@@ -141,6 +158,7 @@ func TestServeEndsBesideOpenTabs(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	url, ended := serves(t, ctx, nil, "serve", "--url", "memory://")
+
 	var asking, answered sync.WaitGroup
 	for range 10 {
 		answered.Add(1)
@@ -158,12 +176,14 @@ func TestServeEndsBesideOpenTabs(t *testing.T) {
 				seen()
 			}
 		})
+
 		silent, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer silent.Close()
 	}
+
 	answered.Wait()
 	stop()
 	if end := <-ended; end.code != 0 {
@@ -196,8 +216,10 @@ func TestServeClosesOnlySilentConnections(t *testing.T) {
 		ended, l := make(chan error, 1), &pipes{conns: make(chan net.Conn)}
 		const takes = endTime / 5
 		go func() {
-			ended <- serveAt(ctx, slog.New(slog.DiscardHandler), l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(takes) }))
+			ended <- serveAt(ctx, slog.New(slog.DiscardHandler), l,
+				http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(takes) }))
 		}()
+
 		silent, far := net.Pipe()
 		l.conns <- far
 		asking, far := net.Pipe()
@@ -206,10 +228,12 @@ func TestServeClosesOnlySilentConnections(t *testing.T) {
 		must(t, err)
 		synctest.Wait()
 		stop()
+
 		answer, err := http.ReadResponse(bufio.NewReader(asking), nil)
 		if err != nil || answer.StatusCode != http.StatusOK {
 			t.Errorf("a request under way was answered with %v, %v", answer, err)
 		}
+
 		began := time.Now()
 		if err := <-ended; err != nil || time.Since(began) > takes { // in virtual time
 			t.Errorf("beside a silent connection it ended with %v, %v after the request", err, time.Since(began))
@@ -226,20 +250,24 @@ func TestServeEndsBesideARequestThatHangs(t *testing.T) {
 		var said written
 		release := make(chan struct{})
 		go func() {
-			ended <- serveAt(ctx, slog.New(slog.NewTextHandler(&said, nil)), l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+			ended <- serveAt(ctx, slog.New(slog.NewTextHandler(&said, nil)), l,
+				http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 		}()
+
 		asking, far := net.Pipe()
 		l.conns <- far
 		_, err := io.WriteString(asking, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		must(t, err)
 		synctest.Wait()
 		stop()
+
 		if err := <-ended; err != nil || !strings.Contains(said.String(), "were cut off") {
 			t.Errorf("it ended with %v and said %s", err, said.String())
 		}
 		if answer, err := http.ReadResponse(bufio.NewReader(asking), nil); err == nil {
 			t.Errorf("a request that hangs was answered: %s", answer.Status)
 		}
+
 		close(release)
 	})
 }
@@ -255,7 +283,9 @@ func TestDemoStopsWhileItIsMade(t *testing.T) {
 }
 
 func TestExporter(t *testing.T) {
-	if status, body := get(t, served(t, nil, "exporter", "--url", "memory://")+"/metrics", "", ""); status != http.StatusOK || !strings.Contains(body, "skein_exporter") {
+	if status, body := get(
+		t, served(t, nil, "exporter", "--url", "memory://")+"/metrics", "", "",
+	); status != http.StatusOK || !strings.Contains(body, "skein_exporter") {
 		t.Errorf("%d, %.200s", status, body)
 	}
 }
@@ -269,7 +299,8 @@ func TestDemoListensFirst(t *testing.T) {
 	get(t, url+"/livez", "", "")
 	stop()
 	lines := strings.Split((<-ended).said, "\n")
-	if !strings.Contains(lines[0], "listening") || !strings.Contains(lines[0], "url=http://127.0.0.1:") || !strings.Contains(lines[1], "msg=serving") {
+	if !strings.Contains(lines[0], "listening") ||
+		!strings.Contains(lines[0], "url=http://127.0.0.1:") || !strings.Contains(lines[1], "msg=serving") {
 		t.Errorf("the log begins with %q", lines)
 	}
 }
@@ -284,8 +315,10 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo has no queue %s: %.300s", queue, body)
 		}
 	}
+
 	for _, sign := range []string{
-		"not served", "not moving", "failing", "hot shard", "late", "dying", "unreadable", "paused", "warning", "server gone", "versions",
+		"not served", "not moving", "failing", "hot shard", "late", "dying",
+		"unreadable", "paused", "warning", "server gone", "versions",
 	} {
 		line := regexp.MustCompile(`<li [^>]*data-k="` + sign + ` `)
 		for {
@@ -305,20 +338,30 @@ func TestDemo(t *testing.T) {
 // The audit has the user name that a browser sends with the token. Without a token it has none,
 // since no name is asked for.
 func TestServeRecordsTheUserName(t *testing.T) {
-	for _, c := range []struct{ token, user, want string }{{"tok", "ann", `"actor":"ann"`}, {"", "ann", `"actor":""`}, {"tok", "tok", `"actor":""`}} {
+	for _, c := range []struct{ token, user, want string }{
+		{"tok", "ann", `"actor":"ann"`},
+		{"", "ann", `"actor":""`},
+		{"tok", "tok", `"actor":""`},
+	} {
 		store := memory.New(memory.Options{})
 		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 		must(t, err)
+
 		handler, err := new(serving).handler(inspect.New(store, inspect.Options{}), "", c.token)
 		must(t, err)
-		r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/queues/orders/pause", strings.NewReader("{}"))
+
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/queues/orders/pause",
+			strings.NewReader("{}"))
 		r.Header.Set("Content-Type", "application/json")
 		r.SetBasicAuth(c.user, "tok")
 		r.RemoteAddr = "127.0.0.1:1"
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		if _, stdout, stderr := runOn(t, store, "audit", "-o", "jsonl"); w.Code != http.StatusOK || !strings.Contains(stdout, c.want) {
-			t.Errorf("with the token %q: %d %s; the audit has %s%s, want %s", c.token, w.Code, w.Body, stdout, stderr, c.want)
+
+		if _, stdout, stderr := runOn(t, store, "audit", "-o", "jsonl"); w.Code != http.StatusOK ||
+			!strings.Contains(stdout, c.want) {
+			t.Errorf("with the token %q: %d %s; the audit has %s%s, want %s",
+				c.token, w.Code, w.Body, stdout, stderr, c.want)
 		}
 	}
 }

@@ -144,16 +144,24 @@ const watchRest = 15 * time.Second
 
 func (a *app) statsCommand() *cobra.Command {
 	watch, interval := false, 2*time.Second
-	c := a.command("stats [QUEUE...]", "Show the sizes and the lag of queues, the one with the largest lag first", "skein stats --watch", cobra.ArbitraryArgs,
+	c := a.command(
+		"stats [QUEUE...]",
+		"Show the sizes and the lag of queues, the one with the largest lag first",
+		"skein stats --watch",
+		cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			if watch {
 				return a.watchStats(ctx, i, queues, interval)
 			}
 			lines, err := a.statLines(ctx, i, queues, nil)
 			return list(a, statColumns, all(lines, err))
-		})
-	c.Flags().BoolVarP(&watch, "watch", "w", false, "refresh until Ctrl-C, with rates a second; a narrow terminal shows fewer columns, -o wide all")
-	c.Flags().DurationVar(&interval, "interval", interval, "with --watch: the time between two reads; after a slow read 99 times as long as that read, 15s at most")
+		},
+	)
+
+	c.Flags().BoolVarP(&watch, "watch", "w", false,
+		"refresh until Ctrl-C, with rates a second; a narrow terminal shows fewer columns, -o wide all")
+	c.Flags().DurationVar(&interval, "interval", interval,
+		"with --watch: the time between two reads; after a slow read 99 times as long as that read, 15s at most")
 	return c
 }
 
@@ -178,6 +186,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 	if interval <= 0 {
 		return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
 	}
+
 	var frame io.Writer // a terminal that shows a frame, whose first line is the frame's time; otherwise nil
 	var seen time.Time
 	for looks := 0; ; looks++ {
@@ -187,6 +196,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 		if ctx.Err() != nil {
 			return nil
 		}
+
 		seen = time.Now()
 		switch {
 		case terminal(a.screen):
@@ -195,11 +205,14 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 		case looks > 0 && a.asTable():
 			_, _ = fmt.Fprintln(a.stdout)
 		}
+
+		// Continue after an error, because people watch during outages.
 		if err := show(); err != nil && looks == 0 && !isPartial(err) {
 			return err
 		} else if err != nil {
-			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // continue, because people watch during outages
+			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error()))
 		}
+
 		if !rest(ctx, max(interval, service.RestAfter(took, 0, watchRest))) {
 			return nil
 		}
@@ -212,8 +225,10 @@ func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (sh
 	if frame == nil {
 		return look()
 	}
+
 	done := make(chan func() error, 1)
 	go func() { done <- look() }()
+
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -222,7 +237,8 @@ func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (sh
 			return show
 		case now := <-tick.C:
 			// Overwrite the first line, and move the cursor back.
-			_, _ = fmt.Fprintf(frame, "\x1b7\x1b[H\x1b[2K%s, %v ago: the store is slow to answer\x1b8", asOf(seen), now.Sub(seen).Round(time.Second))
+			_, _ = fmt.Fprintf(frame, "\x1b7\x1b[H\x1b[2K%s, %v ago: the store is slow to answer\x1b8",
+				asOf(seen), now.Sub(seen).Round(time.Second))
 		}
 	}
 }
@@ -256,7 +272,12 @@ func terminal(w any) bool {
 
 // statLines reads the statistics of queues. If parts of the store can't be reached, it returns the
 // lines of the rest and an error.
-func (a *app) statLines(ctx context.Context, i *inspect.Inspector, queues []string, before []statLine) ([]statLine, error) {
+func (a *app) statLines(
+	ctx context.Context,
+	i *inspect.Inspector,
+	queues []string,
+	before []statLine,
+) ([]statLine, error) {
 	stats, err := i.Stats(ctx, queues...)
 	if err != nil && len(stats) == 0 {
 		return nil, err

@@ -27,9 +27,18 @@ type tableWriter struct {
 
 // headWords are the headings of columns whose names are not readable headings.
 var headWords = map[string]string{
-	"morgue_length": "MORGUE", "payload_count": "PAYLOADS", "payloads": "FIRST PAYLOADS",
-	"late_seconds": "LATE", "first_late_seconds": "FIRST LATE", "jitter_seconds": "JITTER", "catchup_within_seconds": "CATCHUP WITHIN", "words": "WHEN", "first_words": "FIRST WHEN",
-	"took_seconds": "TOOK", "done_per_second": "DONE/S", "failed_per_second": "FAILED/S",
+	"morgue_length":          "MORGUE",
+	"payload_count":          "PAYLOADS",
+	"payloads":               "FIRST PAYLOADS",
+	"late_seconds":           "LATE",
+	"first_late_seconds":     "FIRST LATE",
+	"jitter_seconds":         "JITTER",
+	"catchup_within_seconds": "CATCHUP WITHIN",
+	"words":                  "WHEN",
+	"first_words":            "FIRST WHEN",
+	"took_seconds":           "TOOK",
+	"done_per_second":        "DONE/S",
+	"failed_per_second":      "FAILED/S",
 }
 
 // longest is the largest width of some columns in a short table. Without it, the stack of a panic
@@ -51,7 +60,14 @@ func shortened(v any, most int) string {
 }
 
 func writeTable(w io.Writer, heads []head, rows iter.Seq2[*object, error], short bool) error {
-	t := &tableWriter{w: w, heads: heads, short: short, widths: make([]int, len(heads)), right: make([]bool, len(heads))}
+	t := &tableWriter{
+		w:      w,
+		heads:  heads,
+		short:  short,
+		widths: make([]int, len(heads)),
+		right:  make([]bool, len(heads)),
+	}
+
 	for row, err := range rows {
 		if err != nil {
 			if !t.begun && len(t.pending) == 0 {
@@ -62,6 +78,7 @@ func writeTable(w io.Writer, heads []head, rows iter.Seq2[*object, error], short
 			}
 			return err
 		}
+
 		t.add(row)
 		if len(t.pending) == tableRows {
 			if err := t.flush(); err != nil {
@@ -69,6 +86,7 @@ func writeTable(w io.Writer, heads []head, rows iter.Seq2[*object, error], short
 			}
 		}
 	}
+
 	return t.flush()
 }
 
@@ -80,10 +98,12 @@ func (t *tableWriter) add(row *object) {
 		if to == len(t.heads) || t.heads[to] != h {
 			continue
 		}
+
 		switch row.values[at].(type) {
 		case int, int64, float64, time.Duration:
 			t.right[to] = true
 		}
+
 		text := forPeople(row.values[at])
 		if most := longest[h.name]; t.short && most > 0 {
 			text = shortened(row.values[at], most)
@@ -103,12 +123,14 @@ func (t *tableWriter) flush() error {
 		}
 		lines = append([][]string{first}, lines...)
 	}
+
 	t.begun, t.pending = true, nil
 	for _, line := range lines {
 		for at, text := range line {
 			t.widths[at] = max(t.widths[at], columnsOfText(text))
 		}
 	}
+
 	var b strings.Builder
 	for _, line := range lines {
 		b.WriteString(t.line(line))

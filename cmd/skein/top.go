@@ -16,14 +16,21 @@ import (
 
 func (a *app) topCommand() *cobra.Command {
 	interval := 2 * time.Second
-	c := a.command("top [QUEUE...]", "Show problems, queues and servers live, and act by keys (? lists the keys); programs use wrong, and stats --watch", "skein top", cobra.ArbitraryArgs,
+	c := a.command(
+		"top [QUEUE...]",
+		"Show problems, queues and servers live, and act by keys (? lists the keys); "+
+			"programs use wrong, and stats --watch",
+		"skein top",
+		cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			if !a.asTable() {
-				return fmt.Errorf("%w: top shows tables; use wrong -o %[2]s, or stats --watch -o %[2]s", errUsage, a.output)
+				return fmt.Errorf("%w: top shows tables; use wrong -o %[2]s, or stats --watch -o %[2]s",
+					errUsage, a.output)
 			}
 			if interval <= 0 {
 				return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
 			}
+
 			t := &top{inspector: i, queues: queues, answerTime: a.answerTime()}
 			if terminal(a.stdin) && terminal(a.screen) {
 				return a.liveTop(ctx, t, interval)
@@ -32,8 +39,11 @@ func (a *app) topCommand() *cobra.Command {
 				t.look(ctx)
 				return func() error { return a.showTop(t) }
 			})
-		})
-	c.Flags().DurationVar(&interval, "interval", interval, "the time between two reads; after a slow read 99 times as long as that read, 15s at most")
+		},
+	)
+
+	c.Flags().DurationVar(&interval, "interval", interval,
+		"the time between two reads; after a slow read 99 times as long as that read, 15s at most")
 	return c
 }
 
@@ -87,22 +97,26 @@ func (t *top) look(ctx context.Context) {
 	defer func() { t.took = time.Since(began) }()
 	ctx, stop := context.WithTimeout(ctx, topPatience)
 	defer stop()
+
 	stats, err := t.inspector.Stats(ctx, t.queues...)
 	t.failed = err
 	blind := err != nil && len(stats) == 0
 	if t.refused = blind && ports.FailureOf(err) == ports.FailureRefused; t.refused {
 		return
 	}
+
 	v := wrong.View{Now: time.Now(), NodesUnknown: true}
 	if partial := new(inspect.PartialError); errors.As(err, &partial) {
 		v.Unreached = partial.Unreached
 	}
+
 	if blind {
 		v.Silence = err.Error() // the other calls would not be answered either
 	} else {
 		t.seen = v.Now
 		t.ask(ctx, &v, stats)
 	}
+
 	t.old = v.Silence != ""
 	for at := range t.lines {
 		v.Stats = append(v.Stats, t.lines[at].QueueStats)
@@ -110,6 +124,7 @@ func (t *top) look(ctx context.Context) {
 	if t.first.IsZero() {
 		t.first = v.Now
 	}
+
 	t.wrong, t.memory = wrong.Now(&v, t.memory)
 }
 
@@ -132,17 +147,20 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 	}
 	listed := t.nodes != nil || unlisted == nil // otherwise the servers have never been read
 	t.lines = linesOf(stats, t.nodes, listed, t.lines)
+
 	checks, unchecked := t.inspector.Checks(ctx)
 	for at := range stats {
 		if now := stats[at].Now; !now.IsZero() {
 			v.Now = now
 		}
 	}
+
 	v.Nodes, v.NodesUnknown, v.Checks = t.nodes, unlisted != nil, checks
 	t.failed = errors.Join(t.failed, unlisted)
 	if unchecked != nil {
 		t.failed = errors.Join(t.failed, fmt.Errorf("%w: the store's checks are not known: %w", errPart, unchecked))
 	}
+
 	t.details(ctx, v.Now)
 	t.findPauses(ctx, stats)
 	v.Recent, v.LastRetries, v.Suspects, v.Ticks, v.Pauses = t.recent, t.last, t.suspects, t.ticks, t.pauses
@@ -177,7 +195,8 @@ func (t *top) findPauses(ctx context.Context, stats []inspect.QueueStats) {
 func (t *top) lateTicks(ctx context.Context) map[string]inspect.LateTick {
 	late, err := t.inspector.LateTicks(ctx)
 	if partial := new(inspect.PartialError); err != nil && !errors.As(err, &partial) {
-		t.failed = errors.Join(t.failed, fmt.Errorf("%w: how late the ticks of schedules are is not known: %w", errPart, err))
+		t.failed = errors.Join(t.failed,
+			fmt.Errorf("%w: how late the ticks of schedules are is not known: %w", errPart, err))
 		return nil
 	}
 	return late
@@ -189,29 +208,37 @@ func (t *top) details(ctx context.Context, now time.Time) {
 	if time.Since(t.read) < recentRest {
 		return
 	}
+
 	n := len(t.lines)
-	t.recent, t.last, t.read = make(map[string][]inspect.MinuteStats, n), make(map[string]wrong.LastRetry, n), time.Now()
+	t.recent, t.last, t.read =
+		make(map[string][]inspect.MinuteStats, n), make(map[string]wrong.LastRetry, n), time.Now()
 	t.suspects, t.ticks = make(map[string]wrong.Suspects), make(map[string]wrong.Ticks)
 	late := t.lateTicks(ctx)
 	for at := range t.lines {
 		stats := &t.lines[at].QueueStats
 		name := stats.Queue.Name
-		minutes, err := t.inspector.History(ctx, name, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
+		minutes, err := t.inspector.History(ctx, name,
+			inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
 		if err == nil {
 			t.recent[name] = minutes
 		} else {
 			t.failed = errors.Join(t.failed, fmt.Errorf("%w: the last hour of %s is not known: %w", errPart, name, err))
 		}
+
 		if o, ok := wrong.LastRetryList(stats, t.nodes); ok && ctx.Err() == nil {
 			if t.last[name], err = wrong.LastRetryOf(o, t.inspector.Jobs(ctx, name, o)); err != nil {
-				t.failed = errors.Join(t.failed, fmt.Errorf("%w: the retries of %s are not known: %w", errPart, name, err))
+				t.failed = errors.Join(t.failed,
+					fmt.Errorf("%w: the retries of %s are not known: %w", errPart, name, err))
 			}
 		}
+
 		if o, ok := wrong.SuspectsList(stats, t.nodes); ok && ctx.Err() == nil {
 			if t.suspects[name], err = wrong.SuspectsOf(t.inspector.Claimed(ctx, name, o)); err != nil {
-				t.failed = errors.Join(t.failed, fmt.Errorf("%w: the recoveries of the claimed jobs of %s are not known: %w", errPart, name, err))
+				t.failed = errors.Join(t.failed,
+					fmt.Errorf("%w: the recoveries of the claimed jobs of %s are not known: %w", errPart, name, err))
 			}
 		}
+
 		if tick, scheduled := late[name]; scheduled && ctx.Err() == nil {
 			t.ticks[name] = t.schedules(ctx, name, tick, now)
 		}
@@ -232,7 +259,8 @@ func (t *top) schedules(ctx context.Context, queue string, tick inspect.LateTick
 		}
 	}
 	if failed != nil && !isPartial(failed) {
-		t.failed = errors.Join(t.failed, fmt.Errorf("%w: the schedules of %s are not known: %w", errPart, queue, failed))
+		t.failed = errors.Join(t.failed,
+			fmt.Errorf("%w: the schedules of %s are not known: %w", errPart, queue, failed))
 	}
 	return wrong.TicksOf(tick, now, names.Names, page...)
 }
@@ -245,6 +273,7 @@ func (a *app) showTop(t *top) error {
 	if t.refused {
 		return t.failed
 	}
+
 	if len(t.wrong) > 0 {
 		shown := t.wrong[:min(len(t.wrong), mostWrong)]
 		if err := list(a, t.wrongColumns(), all(shown, nil)); err != nil {
@@ -255,14 +284,17 @@ func (a *app) showTop(t *top) error {
 		}
 		_, _ = fmt.Fprintln(a.stdout)
 	}
+
 	if t.old && !t.seen.IsZero() {
 		_, _ = fmt.Fprintf(a.stdout, "these figures are old: the store has not answered for %v, since %s\n\n",
 			time.Since(t.seen).Round(time.Second), t.seen.UTC().Format(time.RFC3339))
 	}
+
 	defer a.narrowed()() // only now, because faults must not be truncated
 	if err := list(a, watchColumns, all(t.lines, nil)); err != nil {
 		return err
 	}
+
 	_, _ = fmt.Fprintln(a.stdout)
 	return errors.Join(list(a, nodeColumns, all(t.nodes, nil)), t.failed)
 }

@@ -36,11 +36,18 @@ func pseudoTerminal(t *testing.T, columns uint16) (terminal, other *os.File) {
 
 // shownOn runs a command that runs until it is stopped, on a terminal with the given number of
 // columns, and stops it once the output is enough. It returns what the terminal shows then.
-func shownOn(t *testing.T, columns uint16, store ports.ShardStore, enough func(text string) bool, args ...string) string {
+func shownOn(
+	t *testing.T,
+	columns uint16,
+	store ports.ShardStore,
+	enough func(text string) bool,
+	args ...string,
+) string {
 	t.Helper()
 	terminal, other := pseudoTerminal(t, columns)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+
 	written := make(chan string)
 	go func() {
 		var b strings.Builder
@@ -57,7 +64,10 @@ func shownOn(t *testing.T, columns uint16, store ports.ShardStore, enough func(t
 		}
 	}()
 	p := process{
-		stdin: strings.NewReader(""), stdout: terminal, stderr: io.Discard, env: func(string) string { return "" },
+		stdin:  strings.NewReader(""),
+		stdout: terminal,
+		stderr: io.Discard,
+		env:    func(string) string { return "" },
 		connect: func(context.Context, string) (*backends.Backend, error) {
 			return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
 		},
@@ -65,6 +75,7 @@ func shownOn(t *testing.T, columns uint16, store ports.ShardStore, enough func(t
 	if code := p.run(ctx, append(args, "--url", "memory://")); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+
 	must(t, terminal.Close())
 	_, shown, _ := strings.Cut(<-written, "\x1b[2J")
 	return shown
@@ -78,10 +89,20 @@ func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
 	long := strings.Repeat("q", 2*columns)
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: long, Shards: 1})
 	must(t, err)
-	_, err = store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: strings.Repeat("\u2705", columns), Queues: []string{long}}, TTL: time.Hour})
+	_, err = store.Announce(t.Context(), ports.AnnounceRequest{
+		Node: ports.Node{
+			Owner:  "o",
+			Name:   strings.Repeat("\u2705", columns),
+			Queues: []string{long},
+		},
+		TTL: time.Hour,
+	})
 	must(t, err)
-	shown := shownOn(t, columns, store, func(text string) bool { return strings.Contains(text, "\u2705") }, // the last line, of the server
+
+	// The last line is of the server.
+	shown := shownOn(t, columns, store, func(text string) bool { return strings.Contains(text, "\u2705") },
 		"top", "--interval", "1h")
+
 	cut := 0
 	for line := range strings.SplitSeq(shown, "\r\n") {
 		took := len([]rune(line)) + strings.Count(line, "\u2705")
@@ -92,6 +113,7 @@ func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
 			t.Errorf("a line takes %d of %d columns: %q", took, columns, line)
 		}
 	}
+
 	if cut != 2 {
 		t.Errorf("%d lines are of the queue and the server:\n%s", cut, shown)
 	}
@@ -116,8 +138,11 @@ func TestAWatchKeepsToTheColumnsOfATerminal(t *testing.T) {
 		store := memory.New(memory.Options{})
 		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: tt.queue, Shards: 5})
 		must(t, err)
-		shown := shownOn(t, tt.columns, store, func(text string) bool { return strings.Count(text, "\n") >= 3 }, // the age, the heads, the queue
+
+		// The lines are the age, the heads and the queue.
+		shown := shownOn(t, tt.columns, store, func(text string) bool { return strings.Count(text, "\n") >= 3 },
 			"stats", "--watch", "--interval", "1h", "-o", tt.o)
+
 		lines := strings.Split(strings.TrimSpace(shown), "\r\n")
 		if len(lines) != 3 {
 			t.Fatalf("%d lines, want 3: %q", len(lines), lines)
@@ -127,8 +152,10 @@ func TestAWatchKeepsToTheColumnsOfATerminal(t *testing.T) {
 				t.Errorf("-o %s on %d columns: a line takes %d: %q", tt.o, tt.columns, n, line)
 			}
 		}
-		if n := len(strings.Fields(lines[1])); tt.heads > 0 && (n != tt.heads || !strings.HasSuffix(lines[1], "FAILED/S")) {
-			t.Errorf("-o %s on %d columns: %d heads, want %d and the rates: %q", tt.o, tt.columns, n, tt.heads, lines[1])
+		if n := len(strings.Fields(lines[1])); tt.heads > 0 &&
+			(n != tt.heads || !strings.HasSuffix(lines[1], "FAILED/S")) {
+			t.Errorf("-o %s on %d columns: %d heads, want %d and the rates: %q",
+				tt.o, tt.columns, n, tt.heads, lines[1])
 		}
 		if !strings.Contains(shown, tt.has) || strings.Contains(shown, tt.without) {
 			t.Errorf("-o %s on %d columns: want %s, and not %s: %q", tt.o, tt.columns, tt.has, tt.without, shown)
@@ -141,13 +168,16 @@ func TestTopOnATerminal(t *testing.T) {
 	terminal, other := pseudoTerminal(t, 80)
 	program, err := os.Executable()
 	must(t, err)
-	ctx, stop := context.WithTimeout(t.Context(), testservers.Patience) // a text that never comes ends the test, not the run
+	// A text that never comes ends the test, not the run.
+	ctx, stop := context.WithTimeout(t.Context(), testservers.Patience)
 	defer stop()
+
 	c := exec.CommandContext(ctx, program, "top", "--url", "memory://")
 	c.Env = append(os.Environ(), mainVariable+"=1", "TERM=xterm-256color")
 	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
 	must(t, c.Start())
 	must(t, terminal.Close())
+
 	var shown strings.Builder
 	await := func(text string) {
 		t.Helper()
@@ -159,6 +189,7 @@ func TestTopOnATerminal(t *testing.T) {
 			}
 		}
 	}
+
 	await("nothing is wrong")
 	await("q quit")
 	_, err = other.WriteString("?")
@@ -167,6 +198,7 @@ func TestTopOnATerminal(t *testing.T) {
 	_, err = other.WriteString("xq")
 	must(t, err)
 	await("\x1b[?1049l") // the screen of before
+
 	if err := c.Wait(); err != nil {
 		t.Errorf("it ended with %v: %q", err, shown.String())
 	}

@@ -18,7 +18,8 @@ import (
 
 func TestColumnsOfText(t *testing.T) {
 	for text, want := range map[string]int{
-		"": 0, "abc": 3, "\u00e9": 1, "e\u0301": 1, "\u2705": 2, "\u231a\u26a1\u2b50": 6, "\u00a9\u2122": 2, "\U0001f600\U0001f680\U0001f7e2\U0001fae0": 8,
+		"": 0, "abc": 3, "\u00e9": 1, "e\u0301": 1, "\u2705": 2, "\u231a\u26a1\u2b50": 6,
+		"\u00a9\u2122": 2, "\U0001f600\U0001f680\U0001f7e2\U0001fae0": 8,
 		"\u4e16\u754c": 4, "\uff21": 2, "\uff71": 1, "\u2026": 1, "\u2588\u2581": 2,
 	} {
 		if got := columnsOfText(text); got != want {
@@ -73,20 +74,25 @@ func TestTopSaysThatItsFiguresAreOld(t *testing.T) {
 		store := skeintest.NewFailingStore(memory.New(memory.Options{}))
 		declaredIn(t, store, "orders")
 		seen := newTop(store)
-		if text, err := looked(t, seen); err != nil || !strings.Contains(text, "orders") || strings.Contains(text, "are old") {
+		if text, err := looked(t, seen); err != nil || !strings.Contains(text, "orders") ||
+			strings.Contains(text, "are old") {
 			t.Errorf("%v:\n%s", err, text)
 		}
+
 		time.Sleep(time.Minute)
 		store.Fail(skeintest.Fault{})
 		text, err := looked(t, seen)
 		if !errors.Is(err, skeintest.ErrInjected) {
 			t.Errorf("of a store that is away: %v", err)
 		}
-		for _, want := range []string{"orders", "these figures are old: the store has not answered for 1m0s", "does not answer"} {
+		for _, want := range []string{
+			"orders", "these figures are old: the store has not answered for 1m0s", "does not answer",
+		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is missing:\n%s", want, text)
 			}
 		}
+
 		store.Heal()
 		if text, err := looked(t, seen); err != nil || strings.Contains(text, "are old") {
 			t.Errorf("%v:\n%s", err, text)
@@ -129,8 +135,10 @@ func TestTopGoesOnWithStatisticsAlone(t *testing.T) {
 				if tt.fault != "" {
 					store.Fail(skeintest.Fault{Method: tt.fault})
 				}
+
 				tt.store.ShardStore = store
 				text, err := looked(t, newTop(tt.store))
+
 				if !isPartial(err) || strings.Count(err.Error(), "not known") != tt.says {
 					t.Errorf("%v; want %d errors of a part", err, tt.says)
 				}
@@ -145,12 +153,19 @@ func TestTopGoesOnWithStatisticsAlone(t *testing.T) {
 // A queue whose jobs are all orphans is unserved, and none is while the servers are not known.
 func TestTheStateOfAQueueInTop(t *testing.T) {
 	line := func(fresh, orphaned int64, servers int) *statLine {
-		return &statLine{QueueStats: inspect.QueueStats{Counts: inspect.Counts{Fresh: fresh, Claimed: orphaned, Orphaned: orphaned}}, servers: servers}
+		return &statLine{
+			QueueStats: inspect.QueueStats{Counts: inspect.Counts{Fresh: fresh, Claimed: orphaned, Orphaned: orphaned}},
+			servers:    servers,
+		}
 	}
-	for want, lines := range map[string][]*statLine{"unserved": {line(1, 0, 0), line(0, 1, 0)}, "": {line(1, 1, 1), line(0, 0, 0), line(1, 1, -1)}} {
+	for want, lines := range map[string][]*statLine{
+		"unserved": {line(1, 0, 0), line(0, 1, 0)},
+		"":         {line(1, 1, 1), line(0, 0, 0), line(1, 1, -1)},
+	} {
 		for _, l := range lines {
 			if got := queueState(l); got != want {
-				t.Errorf("%d fresh and %d orphaned jobs, %d servers: %q, want %q", l.Fresh, l.Orphaned, l.servers, got, want)
+				t.Errorf("%d fresh and %d orphaned jobs, %d servers: %q, want %q",
+					l.Fresh, l.Orphaned, l.servers, got, want)
 			}
 		}
 	}
@@ -161,13 +176,23 @@ func TestTopNamesJobsAtTheirLastRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		client := skein.NewClient(store, skein.ClientOptions{})
-		q := skein.NewQueue[int]("orders", skein.QueueOptions[int]{MaxRetries: 5, Backoff: func(int) time.Duration { return time.Minute }})
+		q := skein.NewQueue[int]("orders", skein.QueueOptions[int]{
+			MaxRetries: 5,
+			Backoff:    func(int) time.Duration { return time.Minute },
+		})
 		must(t, q.Push(t.Context(), client, "order-7", 1))
+
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, q.Handler(func(context.Context, string, []int) error { return errors.New("boom") }))
+		server := skein.NewServer(
+			store,
+			skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)},
+			q.Handler(func(context.Context, string, []int) error { return errors.New("boom") }),
+		)
 		go func() { ended <- server.Run(ctx) }()
-		const line = "1 job waits for the last of its 5 retries; if it fails, a payload goes to the morgue or the job is held: order-7"
+
+		const line = "1 job waits for the last of its 5 retries; " +
+			"if it fails, a payload goes to the morgue or the job is held: order-7"
 		for failures, want := range []bool{1: false, 2: false, 3: false, 4: false, 5: true, 6: false} {
 			if failures > 0 {
 				if text, err := looked(t, newTop(store)); err != nil || strings.Contains(text, line) != want {
@@ -178,6 +203,7 @@ func TestTopNamesJobsAtTheirLastRetry(t *testing.T) {
 				time.Sleep(30 * time.Second) // the first failure
 			}
 		}
+
 		stop()
 		must(t, <-ended)
 	})

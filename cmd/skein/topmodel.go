@@ -69,7 +69,8 @@ func topClock() tea.Cmd {
 // rest waits before the next look. The pause grows with the duration of the last look, up to
 // watchRest, so that looks cost a healthy store at most about a hundredth of its time.
 func (m *topModel) rest(took time.Duration) tea.Cmd {
-	return tea.Tick(max(m.interval, service.RestAfter(took, 0, watchRest)), func(time.Time) tea.Msg { return topRest{} })
+	return tea.Tick(max(m.interval, service.RestAfter(took, 0, watchRest)),
+		func(time.Time) tea.Msg { return topRest{} })
 }
 
 // Update implements tea.Model.
@@ -125,6 +126,7 @@ func (m *topModel) key(key string) tea.Cmd {
 		m.helping = false
 		return nil
 	}
+
 	switch key {
 	case "q":
 		return tea.Quit
@@ -210,18 +212,37 @@ func (m *topModel) ask(key string) {
 	if m.pane = pane; len(m.names(pane)) == 0 {
 		return
 	}
+
 	name := m.names(pane)[m.at(pane)]
 	m.selected[pane] = name
 	shown := quoted(name)
 	if pane == paneNodes {
 		shown = quoted(m.nodes()[m.at(pane)].Name)
 	}
+
 	q := map[string]topQuestion{
-		"p": {"Pause queue %s?", "queue %s is paused", func(ctx context.Context, i *inspect.Inspector) error { return i.Pause(ctx, name) }},
-		"r": {"Resume queue %s?", "queue %s is resumed", func(ctx context.Context, i *inspect.Inspector) error { return i.Resume(ctx, name) }},
-		"d": {"Drain server %s?", "server %s drains", func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, true) }},
-		"u": {"End the drain of server %s?", "server %s takes shards again", func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, false) }},
+		"p": {
+			"Pause queue %s?",
+			"queue %s is paused",
+			func(ctx context.Context, i *inspect.Inspector) error { return i.Pause(ctx, name) },
+		},
+		"r": {
+			"Resume queue %s?",
+			"queue %s is resumed",
+			func(ctx context.Context, i *inspect.Inspector) error { return i.Resume(ctx, name) },
+		},
+		"d": {
+			"Drain server %s?",
+			"server %s drains",
+			func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, true) },
+		},
+		"u": {
+			"End the drain of server %s?",
+			"server %s takes shards again",
+			func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, false) },
+		},
 	}[key]
+
 	q.text, q.done = fmt.Sprintf(q.text, shown), fmt.Sprintf(q.done, shown)
 	m.asking = &q
 }
@@ -242,8 +263,13 @@ func (a *app) liveTop(ctx context.Context, t *top, interval time.Duration) error
 	if t.look(ctx); t.failed != nil && !isPartial(t.failed) {
 		return t.failed
 	}
+
 	m := &topModel{
-		interval: interval, width: 80, height: 24, colour: a.env("NO_COLOR") == "", frame: topFrame{*t, time.Now()},
+		interval: interval,
+		width:    80,
+		height:   24,
+		colour:   a.env("NO_COLOR") == "",
+		frame:    topFrame{*t, time.Now()},
 		look: func() topFrame {
 			t.look(ctx)
 			return topFrame{*t, time.Now()}
@@ -254,7 +280,14 @@ func (a *app) liveTop(ctx context.Context, t *top, interval time.Duration) error
 			return do(ctx, t.inspector)
 		},
 	}
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(a.stdin), tea.WithOutput(a.screen), tea.WithoutSignalHandler()).Run()
+
+	_, err := tea.NewProgram(
+		m,
+		tea.WithContext(ctx),
+		tea.WithInput(a.stdin),
+		tea.WithOutput(a.screen),
+		tea.WithoutSignalHandler(),
+	).Run()
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -32,26 +32,54 @@ func topOf(width, height int) *topModel {
 	}
 	hour := func(most uint64) (list []inspect.MinuteStats) {
 		for minute := range 60 {
-			list = append(list, inspect.MinuteStats{At: topNow().Add(time.Duration(minute-60) * time.Minute), Processed: most * uint64(minute) / 59})
+			list = append(list, inspect.MinuteStats{
+				At:        topNow().Add(time.Duration(minute-60) * time.Minute),
+				Processed: most * uint64(minute) / 59,
+			})
 		}
 		return list
 	}
 	node := func(owner, name string, state inspect.NodeState, busy int) inspect.Node {
-		return inspect.Node{Owner: owner, Name: name, Host: "host-" + name, Version: "v1.5.0", Lanes: 16, State: state, StartedAt: topNow().Add(-26 * time.Hour),
-			Status: inspect.NodeStatus{Busy: busy, Running: busy, Shards: 12, Memory: 123 << 20}}
+		return inspect.Node{
+			Owner:     owner,
+			Name:      name,
+			Host:      "host-" + name,
+			Version:   "v1.5.0",
+			Lanes:     16,
+			State:     state,
+			StartedAt: topNow().Add(-26 * time.Hour),
+			Status:    inspect.NodeStatus{Busy: busy, Running: busy, Shards: 12, Memory: 123 << 20},
+		}
 	}
 	f := top{
 		lines: []statLine{
-			line("orders", 1234, 0, 0, 1234.5, 2, false), line("mails", 48, 5000, 3*time.Minute, 12.34, 2, false),
-			line("reports", 7, 0, time.Hour, 0, 0, false), line("a.queue.whose.name.is.so.long.that.it.takes.more.than.its.column.has.room.for.世界", 0, 1, 0, -1, 2, true),
+			line("orders", 1234, 0, 0, 1234.5, 2, false),
+			line("mails", 48, 5000, 3*time.Minute, 12.34, 2, false),
+			line("reports", 7, 0, time.Hour, 0, 0, false),
+			line("a.queue.whose.name.is.so.long.that.it.takes.more.than.its.column.has.room.for.世界", 0, 1, 0, -1, 2, true),
 		},
-		nodes: []inspect.Node{node("A", "web-1", inspect.NodeAlive, 9), node("B", "web-2", inspect.NodeDraining, 16), node("C", "web-3", inspect.NodeGone, 0)},
+		nodes: []inspect.Node{
+			node("A", "web-1", inspect.NodeAlive, 9),
+			node("B", "web-2", inspect.NodeDraining, 16),
+			node("C", "web-3", inspect.NodeGone, 0),
+		},
 		wrong: []wrong.Line{
-			{Kind: wrong.NobodyServes, Queue: "reports", Text: "no server runs this queue, 7 waiting", Since: topNow().Add(-time.Hour)},
-			{Kind: wrong.Late, Queue: "mails", Text: "3 min behind and growing, 48 waiting \x1b[31m", Since: topNow().Add(-3 * time.Minute)},
+			{
+				Kind:  wrong.NobodyServes,
+				Queue: "reports",
+				Text:  "no server runs this queue, 7 waiting",
+				Since: topNow().Add(-time.Hour),
+			},
+			{
+				Kind:  wrong.Late,
+				Queue: "mails",
+				Text:  "3 min behind and growing, 48 waiting \x1b[31m",
+				Since: topNow().Add(-3 * time.Minute),
+			},
 		},
 		seen: topNow(), recent: map[string][]inspect.MinuteStats{"orders": hour(90), "mails": hour(3)},
 	}
+
 	return &topModel{frame: topFrame{f, topShown()}, width: width, height: height, interval: time.Second}
 }
 
@@ -73,10 +101,12 @@ func press(m *topModel, keys ...string) (quit bool) {
 		case "ctrl+c":
 			k = tea.Key{Code: 'c', Mod: tea.ModCtrl}
 		}
+
 		_, do := m.Update(tea.KeyPressMsg(k))
 		if do == nil {
 			continue
 		}
+
 		msg := do()
 		if _, quit = msg.(tea.QuitMsg); quit {
 			return true
@@ -91,10 +121,16 @@ func press(m *topModel, keys ...string) (quit bool) {
 func TestTopAtEachWidth(t *testing.T) {
 	for _, width := range []int{80, 120, 200} {
 		for name, keys := range map[string][]string{
-			"first": nil, "by-waiting": {"s", "s"}, "servers": {"tab", "down"}, "filtered": {"/", "m", "a", "enter"}, "asked": {"down", "p"}, "help": {"?"},
+			"first":      nil,
+			"by-waiting": {"s", "s"},
+			"servers":    {"tab", "down"},
+			"filtered":   {"/", "m", "a", "enter"},
+			"asked":      {"down", "p"},
+			"help":       {"?"},
 		} {
 			m := topOf(width, 24)
 			press(m, keys...)
+
 			lines := m.page()
 			for _, line := range lines {
 				if columnsOfText(line) > width || strings.Contains(line, "\x1b") {
@@ -104,15 +140,18 @@ func TestTopAtEachWidth(t *testing.T) {
 			if len(lines) > 24 {
 				t.Errorf("%s: %d lines of 24", name, len(lines))
 			}
+
 			var b strings.Builder
 			for _, line := range lines {
 				b.WriteString(strings.TrimRight(line, " ") + "\n")
 			}
+
 			file := filepath.Join("testdata", "top", fmt.Sprintf("%s-%d.txt", name, width))
 			if *update {
 				must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 				must(t, os.WriteFile(file, []byte(b.String()), 0o644))
 			}
+
 			want, err := os.ReadFile(file)
 			must(t, err)
 			if string(want) != b.String() {
@@ -126,11 +165,20 @@ func TestTopAtEachWidth(t *testing.T) {
 func TestTopAsksBeforeItActs(t *testing.T) {
 	store := memory.New(memory.Options{})
 	declaredIn(t, store, "mails", "orders")
-	_, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "A", Name: "web-1"}, TTL: time.Hour})
+	_, err := store.Announce(t.Context(), ports.AnnounceRequest{
+		Node: ports.Node{Owner: "A", Name: "web-1"},
+		TTL:  time.Hour,
+	})
 	must(t, err)
+
 	i := inspect.New(store, inspect.Options{})
 	seen := &top{inspector: i, answerTime: time.Minute}
-	m := &topModel{width: 80, height: 24, act: func(do func(context.Context, *inspect.Inspector) error) error { return do(t.Context(), i) }}
+	m := &topModel{
+		width:  80,
+		height: 24,
+		act:    func(do func(context.Context, *inspect.Inspector) error) error { return do(t.Context(), i) },
+	}
+
 	look := func() (paused, draining bool) {
 		seen.look(t.Context())
 		m.frame = topFrame{*seen, time.Now()}
@@ -141,7 +189,9 @@ func TestTopAsksBeforeItActs(t *testing.T) {
 		}
 		return paused, seen.nodes[0].State == inspect.NodeDraining
 	}
+
 	look()
+
 	for _, step := range []struct {
 		keys             []string
 		paused, draining bool
@@ -159,10 +209,12 @@ func TestTopAsksBeforeItActs(t *testing.T) {
 		if press(m, step.keys...) {
 			t.Fatalf("%v ended it", step.keys)
 		}
+
 		if paused, draining := look(); paused != step.paused || draining != step.draining || m.note != step.note {
 			t.Errorf("after %v: paused %v, draining %v, %q; want %+v", step.keys, paused, draining, m.note, step)
 		}
 	}
+
 	m.act = func(func(context.Context, *inspect.Inspector) error) error {
 		return errors.New("the store\x1b is away")
 	}

@@ -58,6 +58,7 @@ func (m *topModel) queueCells() []topCell[statLine] {
 			return figures.Count(of(s))
 		}
 	}
+
 	return []topCell[statLine]{
 		{"QUEUE", 0, 0, true, func(s *statLine) string { return quoted(s.Queue.Name) }},
 		{"STATE", 0, 8, true, queueState},
@@ -93,7 +94,9 @@ func (m *topModel) nodeCells() []topCell[inspect.Node] {
 		{"RUNNING", 0, 7, false, func(n *inspect.Node) string { return fmt.Sprint(n.Status.Running) }},
 		{"SHARDS", 0, 6, false, func(n *inspect.Node) string { return fmt.Sprint(n.Status.Shards) }},
 		{"MEMORY", 120, 9, false, func(n *inspect.Node) string { return figures.Bytes(int64(n.Status.Memory)) }},
-		{"UP", 160, 10, false, func(n *inspect.Node) string { return figures.Span(m.frame.now.Sub(n.StartedAt).Round(time.Minute)) }},
+		{"UP", 160, 10, false, func(n *inspect.Node) string {
+			return figures.Span(m.frame.now.Sub(n.StartedAt).Round(time.Minute))
+		}},
 	}
 }
 
@@ -139,6 +142,7 @@ func spark(minutes []inspect.MinuteStats, now time.Time, columns int) string {
 			most = max(most, sums[part])
 		}
 	}
+
 	var b strings.Builder
 	for _, sum := range sums {
 		if sum == 0 {
@@ -159,14 +163,18 @@ func (m *topModel) page() []string {
 		}
 		return m.cutLines(lines)
 	}
+
 	lines := []string{m.headLine(), ""}
 	lines = append(lines, m.wrongLines()...)
+
 	queues, nodes := m.queues(), m.nodes()
 	nodeRows := min(len(nodes), max(3, m.height/4))
 	room := max(3, m.height-len(lines)-nodeRows-5)
+
 	lines = append(lines, topTable(m, m.queueCells(), queues, m.paneCursor(paneQueues), room, queueColour)...)
 	lines = append(lines, "")
 	lines = append(lines, topTable(m, m.nodeCells(), nodes, m.paneCursor(paneNodes), nodeRows, nodeColour)...)
+
 	for len(lines) < m.height-2 {
 		lines = append(lines, "")
 	}
@@ -193,6 +201,7 @@ func (m *topModel) wrongLines() (lines []string) {
 	if len(m.frame.wrong) == 0 {
 		return []string{"nothing is wrong", ""}
 	}
+
 	for at := range m.frame.wrong[:min(len(m.frame.wrong), mostWrong)] {
 		l := &m.frame.wrong[at]
 		of := cmp.Or(l.Queue, l.Server, "-")
@@ -200,8 +209,19 @@ func (m *topModel) wrongLines() (lines []string) {
 		if began := m.frame.since(l); !began.IsZero() {
 			since = figures.Span(max(0, m.frame.now.Sub(began)).Round(time.Second))
 		}
-		lines = append(lines, m.paint(m.fit(fmt.Sprintf("%s  %s  %s  %s", filled(l.Kind.String(), 14), filled(escaped(of), 16), filled(since, 10), escaped(l.Text))), colourBad))
+
+		lines = append(lines, m.paint(
+			m.fit(fmt.Sprintf(
+				"%s  %s  %s  %s",
+				filled(l.Kind.String(), 14),
+				filled(escaped(of), 16),
+				filled(since, 10),
+				escaped(l.Text),
+			)),
+			colourBad,
+		))
 	}
+
 	if more := len(m.frame.wrong) - mostWrong; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
@@ -282,6 +302,7 @@ func topTable[T any](m *topModel, cells []topCell[T], rows []T, selected, room i
 			rest -= c.columns + 2
 		}
 	}
+
 	line := func(text func(*topCell[T]) string) string {
 		var b strings.Builder
 		for at := range cells {
@@ -290,6 +311,7 @@ func topTable[T any](m *topModel, cells []topCell[T], rows []T, selected, room i
 			if at > 0 {
 				b.WriteString("  ")
 			}
+
 			cell := cut(text(c), width)
 			if c.left {
 				b.WriteString(filled(cell, width))
@@ -299,7 +321,9 @@ func topTable[T any](m *topModel, cells []topCell[T], rows []T, selected, room i
 		}
 		return strings.TrimRight(b.String(), " ")
 	}
+
 	lines := []string{m.paint(line(func(c *topCell[T]) string { return c.name }), colourHead)}
+
 	first := min(max(0, selected-room+1), max(0, len(rows)-room))
 	for at := first; at < min(len(rows), first+room); at++ {
 		text := line(func(c *topCell[T]) string { return c.text(&rows[at]) })
@@ -309,6 +333,8 @@ func topTable[T any](m *topModel, cells []topCell[T], rows []T, selected, room i
 		}
 		lines = append(lines, m.paint(" "+text, colour(&rows[at])))
 	}
+
+	// The heading leaves the column of the mark empty.
 	lines[0] = " " + lines[0]
 	if more := len(rows) - room; more > 0 {
 		lines = append(lines, fmt.Sprintf(" and %d more", more))

@@ -14,7 +14,10 @@ import (
 )
 
 // track returns a command that changes the tracked ids of a queue.
-func (a *app) track(name, short string, change func(*inspect.Inspector, context.Context, string, string) (bool, error)) *cobra.Command {
+func (a *app) track(
+	name, short string,
+	change func(*inspect.Inspector, context.Context, string, string) (bool, error),
+) *cobra.Command {
 	return a.command(name+" QUEUE ID", short, "skein job "+name+" orders 42", cobra.ExactArgs(2),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			_, err := change(i, ctx, args[0], args[1])
@@ -38,10 +41,15 @@ var trackedColumns = columns[trackedRow]{
 }
 
 func (a *app) tracked() *cobra.Command {
-	return a.command("tracked QUEUE", "List the tracked ids of a queue, each with the reason why its job does not run", "skein job tracked orders", cobra.ExactArgs(1),
+	return a.command(
+		"tracked QUEUE",
+		"List the tracked ids of a queue, each with the reason why its job does not run",
+		"skein job tracked orders",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			return list(a, trackedColumns, verdicts(ctx, i, args[0]))
-		})
+		},
+	)
 }
 
 // verdicts yields each tracked id with its verdict. An id whose shard can't be reached has the
@@ -53,6 +61,7 @@ func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2
 			yield(trackedRow{}, err)
 			return
 		}
+
 		var missing error
 		for _, t := range ids {
 			row := trackedRow{TrackedID: t}
@@ -66,10 +75,12 @@ func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2
 				yield(row, fmt.Errorf("tracked id %q: %w", t.ID, err))
 				return
 			}
+
 			if !yield(row, nil) {
 				return
 			}
 		}
+
 		if missing != nil {
 			yield(trackedRow{}, missing)
 		}

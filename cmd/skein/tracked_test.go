@@ -28,6 +28,7 @@ func (s partlyAway) Find(ctx context.Context, r ports.FindRequest) (ports.Found,
 func TestTrackedShowsWhatCanBeReached(t *testing.T) {
 	store := partlyAway{memory.New(memory.Options{}), "b"}
 	run := func(args ...string) (code int, stdout, stderr string) { return runOn(t, store, args...) }
+
 	for _, args := range [][]string{
 		{"job", "push", "orders", "a", "--payload", "x", "--shards", "1"},
 		{"job", "track", "orders", "a"}, {"job", "track", "orders", "b"}, {"job", "track", "orders", "c"},
@@ -36,10 +37,12 @@ func TestTrackedShowsWhatCanBeReached(t *testing.T) {
 			t.Fatalf("%v: %d, %s", args, code, problems)
 		}
 	}
+
 	code, rows, problems := run("job", "tracked", "orders", "-o", "csv")
 	if code != exitFailed || !strings.Contains(problems, errPart.Error()) {
 		t.Errorf("it ended with %d, want %d: %s", code, exitFailed, problems)
 	}
+
 	var ids []string
 	for line := range strings.Lines(rows) {
 		id, rest, _ := strings.Cut(line, ",")
@@ -48,6 +51,7 @@ func TestTrackedShowsWhatCanBeReached(t *testing.T) {
 			t.Errorf("the row of %s: %s", id, rest)
 		}
 	}
+
 	if got := strings.Join(ids, " "); got != "id a b c" && got != "a b c" {
 		t.Errorf("the rows are of %q, want a, b and c", got)
 	}

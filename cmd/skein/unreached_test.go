@@ -19,7 +19,8 @@ func TestStatsShowUnknownServersAsUnknown(t *testing.T) {
 	store.Fail(skeintest.Fault{Method: "Nodes"})
 
 	code, out, said := runOn(t, store, "stats", "orders")
-	if row := rowAfterHeads(out); code != exitFailed || row["SERVERS"] != "-" || row["LENGTH"] != "0" || row["UNOWNED"] != "1" {
+	if row := rowAfterHeads(out); code != exitFailed || row["SERVERS"] != "-" ||
+		row["LENGTH"] != "0" || row["UNOWNED"] != "1" {
 		t.Errorf("exit code %d: %v\n%s%s", code, row, out, said)
 	}
 	for _, command := range [][]string{{"stats", "orders", "-o", "jsonl"}, {"queue", "show", "orders", "-o", "json"}} {
@@ -47,13 +48,17 @@ func rowAfterHeads(table string) map[string]string {
 func TestCountsOfUnreachedShardsAreUnknown(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	stats := func(second int, shards int, processed int64) []inspect.QueueStats {
-		s := inspect.QueueStats{Queue: inspect.Queue{Name: "orders", Shards: 2}, Now: now.Add(time.Duration(second) * time.Second)}
+		s := inspect.QueueStats{
+			Queue: inspect.Queue{Name: "orders", Shards: 2},
+			Now:   now.Add(time.Duration(second) * time.Second),
+		}
 		for index := range shards {
 			s.Shards = append(s.Shards, inspect.ShardStats{Shard: core.Shard{Queue: "orders", Index: index}})
 		}
 		s.Processed = processed
 		return []inspect.QueueStats{s}
 	}
+
 	var before []statLine
 	for at, tt := range []struct {
 		shards        int
@@ -72,25 +77,34 @@ func TestCountsOfUnreachedShardsAreUnknown(t *testing.T) {
 		for _, c := range watchColumns {
 			shown[c.name] = c.of(&lines[0])
 		}
-		if shown["length"] != tt.length || shown["done_per_second"] != tt.rates || (shown["unowned"] == nil) != (tt.shards == 0) {
+
+		if shown["length"] != tt.length || shown["done_per_second"] != tt.rates ||
+			(shown["unowned"] == nil) != (tt.shards == 0) {
 			t.Errorf("look %d: %v, want length %v and done %v", at, shown, tt.length, tt.rates)
 		}
+
 		before = lines
 	}
 }
 
 // However narrow a terminal is, stats shows which queues are paused.
 func TestPausedFitsEachTerminal(t *testing.T) {
-	lines := []statLine{{QueueStats: inspect.QueueStats{Queue: inspect.Queue{Name: strings.Repeat("long", 4), Paused: true, Shards: 64}}}}
+	lines := []statLine{
+		{QueueStats: inspect.QueueStats{
+			Queue: inspect.Queue{Name: strings.Repeat("long", 4), Paused: true, Shards: 64},
+		}},
+	}
 	lines[0].Shards = make([]inspect.ShardStats, 64)
 	lines[0].Fresh, lines[0].Lag = 123456789, 400*time.Hour
 	lines[0].Processed, lines[0].Dead = 123456789, 123456
+
 	for _, width := range []int{20, 80, 120} {
 		cols := fittingWidth(watchColumns, lines, width)
 		names := map[string]bool{}
 		for _, c := range cols {
 			names[c.name] = true
 		}
+
 		if !names["paused"] || width > 20 && widthOf(cols, lines) > width {
 			t.Errorf("at %d columns it takes %d: %v", width, widthOf(cols, lines), names)
 		}

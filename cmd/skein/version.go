@@ -9,7 +9,10 @@ import (
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version of this program", Example: "  skein version", Args: arguments(cobra.NoArgs),
+		Use:     "version",
+		Short:   "Print the version of this program",
+		Example: "  skein version",
+		Args:    arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.stdout, "skein", version())
 			return err

@@ -34,11 +34,13 @@ func TestAWatchGoesOnWhereAPartIsSeen(t *testing.T) {
 				defer stop()
 				var stderr bytes.Buffer
 				a := &app{process: process{stdout: &bytes.Buffer{}, stderr: &stderr}, output: "table"}
+
 				looks := 0
 				err := a.watch(ctx, 2*time.Second, func() func() error {
 					looks++
 					return func() error { return tt.first }
 				})
+
 				if looks != tt.looks || !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 					t.Errorf("%d looks and %v, want %d and %v", looks, err, tt.looks, tt.want)
 				}
@@ -59,15 +61,19 @@ func TestAFrameSaysItsAgeWhileTheStoreIsSlow(t *testing.T) {
 			time.Sleep(3500 * time.Millisecond)
 			return func() error { return shown }
 		}
+
 		if aging(nil, time.Time{}, slow)() != shown || screen.Len() > 0 {
 			t.Errorf("without a frame it wrote %q", screen.String())
 		}
+
 		seen := time.Now().Add(-2 * time.Second)
 		if aging(&screen, seen, slow)() != shown {
 			t.Error("the look was lost")
 		}
+
 		for _, age := range []string{"3s", "4s", "5s"} {
-			if want := asOf(seen) + ", " + age + " ago: the store is slow to answer"; strings.Count(screen.String(), want) != 1 {
+			if want := asOf(seen) + ", " + age +
+				" ago: the store is slow to answer"; strings.Count(screen.String(), want) != 1 {
 				t.Errorf("%q is not on the screen once: %q", want, screen.String())
 			}
 		}

@@ -77,16 +77,19 @@ func factsOf(v *inspect.Verdict) (list facts) {
 		case s.Late > 0:
 			state = "late by " + figures.Span(s.Late)
 		}
-		list.add("schedule", !s.Due.IsZero() && s.Late == 0 && s.Broken == "", "%s, %s in %s: %s", s.Name, specs.Words(s.Spec), specs.Zone(s.Spec), state)
+		list.add("schedule", !s.Due.IsZero() && s.Late == 0 && s.Broken == "",
+			"%s, %s in %s: %s", s.Name, specs.Words(s.Spec), specs.Zone(s.Spec), state)
 	}
 	if of := v.OwnerFacts.LastChance; v.Reason == inspect.BehindLastChance {
 		list.add("last chance", false, "taken by %s of %v", of.ID, of.Shard)
 	}
 	if v.MaxRunning > 0 {
-		list.add("limit", runs || v.Busy < v.MaxRunning, "%d of %d running on all servers (MaxRunning)", v.Busy, v.MaxRunning)
+		list.add("limit", runs || v.Busy < v.MaxRunning,
+			"%d of %d running on all servers (MaxRunning)", v.Busy, v.MaxRunning)
 	}
 	if d := v.Found.DeadLetter; d != nil {
-		list.add("morgue", v.Reason != inspect.OnlyDead, "payloads there: %d, the last error: %s", d.PayloadCount, shortened(d.LastError, 60))
+		list.add("morgue", v.Reason != inspect.OnlyDead, "payloads there: %d, the last error: %s",
+			d.PayloadCount, shortened(d.LastError, 60))
 	}
 	return list
 }
@@ -112,7 +115,8 @@ func (f *facts) addServers(v *inspect.Verdict, runs bool) {
 			f.add("lane", runs || o.Busy < o.Lanes, "%d of %d lanes there are busy", o.Busy, o.Lanes)
 		}
 		if o.MaxLanes > 0 {
-			f.add("lanes", runs || o.QueueBusy < o.MaxLanes, "%d of %d of the queue there are busy", o.QueueBusy, o.MaxLanes)
+			f.add("lanes", runs || o.QueueBusy < o.MaxLanes,
+				"%d of %d of the queue there are busy", o.QueueBusy, o.MaxLanes)
 		}
 	case c != nil && !c.LeaseOver:
 		f.add("shard", true, "%v, held by %s", v.Found.Shard, c.Node)

@@ -55,7 +55,14 @@ func TestErrorsNameFlagsAndCommands(t *testing.T) {
 		{"morgue edit orders a --payload y", "no dead letter"},
 	} {
 		var out, said bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &said, env: env("memory://words"), connect: kept.connect}
+		p := process{
+			stdin:   strings.NewReader(""),
+			stdout:  &out,
+			stderr:  &said,
+			env:     env("memory://words"),
+			connect: kept.connect,
+		}
+
 		if code := p.run(t.Context(), strings.Fields(tt.line)); code == 0 && tt.want != "" {
 			t.Errorf("%s: it ends with 0", tt.line)
 		}
@@ -74,10 +81,12 @@ func TestErrorsOfStoresNameFlagsAndCommands(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `DELETE FROM `+older+`.migrations`); err != nil {
 		t.Fatal(err)
 	}
+
 	locked := testservers.OwnRedis(t).(*goredis.Client)
 	if err := locked.ConfigSet(t.Context(), "requirepass", "sesame").Err(); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct{ what, url, want string }{
 		{"a schema that is not there", with(testservers.PostgresURL(t), "schema", "nowhere"), `skein migrate up`},
 		{"an older schema", with(testservers.PostgresURL(t), "schema", older), `run "skein migrate up"`},
@@ -88,7 +97,15 @@ func TestErrorsOfStoresNameFlagsAndCommands(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			var out, said bytes.Buffer
-			p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &said, env: env(tt.url), connect: backends.Connect, answersWithin: testservers.Patience}
+			p := process{
+				stdin:         strings.NewReader(""),
+				stdout:        &out,
+				stderr:        &said,
+				env:           env(tt.url),
+				connect:       backends.Connect,
+				answersWithin: testservers.Patience,
+			}
+
 			if code := p.run(t.Context(), []string{"stats"}); code == 0 {
 				t.Errorf("it ends with 0: %s", out.String())
 			}

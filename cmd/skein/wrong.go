@@ -26,16 +26,22 @@ func (t *top) wrongColumns() columns[wrong.Line] {
 }
 
 func (a *app) wrongCommand() *cobra.Command {
-	return a.command("wrong [QUEUE...]", "List what is wrong now, the worst first, as top does; ends with 6 if something is wrong", "skein wrong", cobra.ArbitraryArgs,
+	return a.command(
+		"wrong [QUEUE...]",
+		"List what is wrong now, the worst first, as top does; ends with 6 if something is wrong",
+		"skein wrong",
+		cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			t := &top{inspector: i, queues: queues, answerTime: a.answerTime()}
 			t.look(ctx)
 			if t.refused {
 				return t.failed
 			}
+
 			if err := list(a, t.wrongColumns(), all(t.wrong, nil)); err != nil {
 				return err
 			}
+
 			switch found := len(t.wrong); {
 			case found == 0 || t.failed != nil && !isPartial(t.failed):
 				return t.failed
@@ -43,9 +49,11 @@ func (a *app) wrongCommand() *cobra.Command {
 				_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(t.failed.Error()))
 				fallthrough
 			default:
-				return fmt.Errorf("%w: skein wrong lists %s; docs/operations/runbooks.md has what to do", errFound, problems(found))
+				return fmt.Errorf("%w: skein wrong lists %s; docs/operations/runbooks.md has what to do",
+					errFound, problems(found))
 			}
-		})
+		},
+	)
 }
 
 func problems(n int) string {

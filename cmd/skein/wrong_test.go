@@ -31,11 +31,14 @@ func TestTopNamesWhoPausedAQueueAndWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, began := pausedShop(t), time.Now()
 		time.Sleep(time.Hour)
+
 		seen := newTop(store)
 		text, err := looked(t, seen)
-		if want := began.UTC().Format("2006-01-02T15:04:05.000Z") + "  paused by ann (the bank is closed), 1 waiting"; err != nil || !strings.Contains(text, want) {
+		if want := began.UTC().Format("2006-01-02T15:04:05.000Z") +
+			"  paused by ann (the bank is closed), 1 waiting"; err != nil || !strings.Contains(text, want) {
 			t.Errorf("%v: %q is missing:\n%s", err, want, text)
 		}
+
 		page := (&topModel{frame: topFrame{*seen, time.Now()}, width: 120, height: 24}).page()
 		if fault := page[2]; !strings.Contains(fault, " 1 h ") || !strings.Contains(fault, "paused by ann") {
 			t.Errorf("the page has %q", fault)
@@ -50,6 +53,7 @@ func TestTopClaimsNoBeginningThatItDoesNotKnow(t *testing.T) {
 		store := skeintest.NewFailingStore(memory.New(memory.Options{}))
 		declaredIn(t, store, "orders")
 		store.Fail(skeintest.Fault{})
+
 		seen := newTop(store)
 		for range 2 {
 			if text, _ := looked(t, seen); !strings.Contains(text, "no answer  -   -      the store does not answer") {
@@ -57,13 +61,16 @@ func TestTopClaimsNoBeginningThatItDoesNotKnow(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
+
 		store.Heal()
 		_, _ = looked(t, seen)
 		time.Sleep(time.Minute)
+
 		store.Fail(skeintest.Fault{})
 		began := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 		_, _ = looked(t, seen)
 		time.Sleep(time.Minute)
+
 		if text, _ := looked(t, seen); !strings.Contains(text, "no answer  -   "+began) {
 			t.Errorf("a fault of a later look, %s:\n%s", began, text)
 		}
@@ -104,14 +111,16 @@ func TestWrongListsFaultsOnce(t *testing.T) {
 		} {
 			code, out, said := runOn(t, tt.store, strings.Fields(tt.args)...)
 			if code != tt.code || !strings.Contains(out, tt.out) || !strings.Contains(said, tt.said) {
-				t.Errorf("%s: exit code %d, want %d, %q and %q:\n%s%s", tt.what, code, tt.code, tt.out, tt.said, out, said)
+				t.Errorf("%s: exit code %d, want %d, %q and %q:\n%s%s",
+					tt.what, code, tt.code, tt.out, tt.said, out, said)
 			}
 		}
 
 		_, out, _ := runOn(t, blamed, "wrong", "-o", "jsonl")
 		var shown map[string]any
 		must(t, json.Unmarshal([]byte(out), &shown))
-		if shown["wrong"] != "paused" || shown["queue"] != "orders" || shown["shard"] != nil || shown["since"] != began.UTC().Format(time.RFC3339Nano) {
+		if shown["wrong"] != "paused" || shown["queue"] != "orders" || shown["shard"] != nil ||
+			shown["since"] != began.UTC().Format(time.RFC3339Nano) {
 			t.Errorf("for programs: %s", out)
 		}
 	})

@@ -15,6 +15,7 @@ func (s *Shop) customers(ctx context.Context) error {
 	client := skein.NewClient(s.store, skein.ClientOptions{})
 	q := s.queues
 	group, ctx := errgroup.WithContext(ctx)
+
 	for seed, one := range []struct {
 		queue *skein.Queue[event]
 		every time.Duration
@@ -25,10 +26,18 @@ func (s *Shop) customers(ctx context.Context) error {
 		{q.orders, time.Second, "bought", func(*past) string { return hotOrder }},
 		{q.emails, 2 * time.Second, "order shipped", (*past).customer},
 		{q.search, 300 * time.Millisecond, "changed", (*past).product},
-		{q.thumbnails, 500 * time.Millisecond, "uploaded", func(p *past) string { return fmt.Sprintf("image-0-%d", p.number) }},
-		{q.exports, 40 * time.Second, "asked for", func(p *past) string { return fmt.Sprintf("export-today-%d", p.number) }},
-		{q.invoices, 30 * time.Second, "to be sent", func(p *past) string { return fmt.Sprintf("invoice-today-%d", p.number) }},
-		{q.reports, 50 * time.Second, "asked for", func(p *past) string { return fmt.Sprintf("report-today-%d", p.number) }},
+		{q.thumbnails, 500 * time.Millisecond, "uploaded", func(p *past) string {
+			return fmt.Sprintf("image-0-%d", p.number)
+		}},
+		{q.exports, 40 * time.Second, "asked for", func(p *past) string {
+			return fmt.Sprintf("export-today-%d", p.number)
+		}},
+		{q.invoices, 30 * time.Second, "to be sent", func(p *past) string {
+			return fmt.Sprintf("invoice-today-%d", p.number)
+		}},
+		{q.reports, 50 * time.Second, "asked for", func(p *past) string {
+			return fmt.Sprintf("report-today-%d", p.number)
+		}},
 	} {
 		p := &past{dice: dice(uint64(seed) + 2), number: 1_000_000}
 		group.Go(func() error {
@@ -40,6 +49,7 @@ func (s *Shop) customers(ctx context.Context) error {
 					return nil
 				case <-tick.C:
 				}
+
 				e := p.event(one.what)
 				if err := one.queue.Push(ctx, client, one.id(p), e); err != nil && ctx.Err() == nil {
 					return err
@@ -47,5 +57,6 @@ func (s *Shop) customers(ctx context.Context) error {
 			}
 		})
 	}
+
 	return group.Wait()
 }

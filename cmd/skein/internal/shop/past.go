@@ -43,11 +43,15 @@ func (p *past) happen(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, trouble := range []func(context.Context) error{p.invoices, p.reports, p.thumbnails, p.exports, p.search, p.reminders, p.declined} {
+
+	for _, trouble := range []func(context.Context) error{
+		p.invoices, p.reports, p.thumbnails, p.exports, p.search, p.reminders, p.declined,
+	} {
 		if err := trouble(ctx); err != nil {
 			return err
 		}
 	}
+
 	p.at(0)
 	return nil
 }
@@ -63,6 +67,7 @@ func (p *past) work(ctx context.Context, ago time.Duration) error {
 	orders, emails, searches := 800, 150, 900
 	more := traffic(time.Now().Add(-ago))
 	q := p.shop.queues
+
 	for _, one := range []struct {
 		queue *skein.Queue[event]
 		id    func() string
@@ -76,6 +81,7 @@ func (p *past) work(ctx context.Context, ago time.Duration) error {
 			return err
 		}
 	}
+
 	return p.serve(ctx, ago, step)
 }
 
@@ -83,7 +89,11 @@ func (p *past) work(ctx context.Context, ago time.Duration) error {
 func (p *past) serve(ctx context.Context, ago, over time.Duration) error {
 	counted := counts{}
 	options := skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Middleware: []skein.Middleware{counted.count}}
-	server := skein.NewServer(storekit.Intercept(p.shop.store, withoutRecords), options, p.shop.queues.handlers(false)...)
+	server := skein.NewServer(
+		storekit.Intercept(p.shop.store, withoutRecords),
+		options,
+		p.shop.queues.handlers(false)...,
+	)
 	if _, err := server.RunDue(ctx); err != nil {
 		return err
 	}
@@ -105,11 +115,13 @@ type counts map[string]*[2]int
 func (c counts) count(next skein.RunFunc) skein.RunFunc {
 	return func(ctx context.Context, batch *skein.RawBatch) error {
 		err := next(ctx, batch)
+
 		one := c[batch.Queue]
 		if one == nil {
 			one = new([2]int)
 			c[batch.Queue] = one
 		}
+
 		if err != nil {
 			one[1]++
 		} else {
@@ -123,6 +135,7 @@ func (c counts) count(next skein.RunFunc) skein.RunFunc {
 func (p *past) record(ctx context.Context, ago, over time.Duration, counted counts) error {
 	minutes := int(over / time.Minute)
 	start := core.InstantOf(time.Now().Add(-ago)).Minute()
+
 	for queue, n := range counted {
 		records := make([]ports.Record, minutes)
 		for i := range records {
@@ -134,6 +147,7 @@ func (p *past) record(ctx context.Context, ago, over time.Duration, counted coun
 				s.ObserveRun(p.about(20 * time.Millisecond))
 			}
 		}
+
 		if err := p.shop.store.Record(ctx, ports.RecordRequest{Owner: "past", Records: records}); err != nil {
 			return err
 		}
@@ -160,7 +174,13 @@ func (p *past) event(what string) event {
 }
 
 // push pushes events of several ids, so long ago.
-func (p *past) push(ctx context.Context, ago time.Duration, queue *skein.Queue[event], what string, ids ...string) error {
+func (p *past) push(
+	ctx context.Context,
+	ago time.Duration,
+	queue *skein.Queue[event],
+	what string,
+	ids ...string,
+) error {
 	p.at(ago)
 	entries := make([]skein.Entry[event], len(ids))
 	for i, id := range ids {
@@ -201,10 +221,12 @@ func (p *past) reports(ctx context.Context) error {
 	if err := p.push(ctx, ago, p.shop.queues.reports, "asked for", ids("report", 12)...); err != nil {
 		return err
 	}
+
 	node := reportsServer()
 	if _, err := p.shop.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: ttl}); err != nil {
 		return err
 	}
+
 	for index := range 2 {
 		lease, err := p.lease(ctx, core.Shard{Queue: "reports", Index: index}, node.Owner, ttl)
 		if err != nil {
@@ -227,8 +249,14 @@ func (p *past) lease(ctx context.Context, shard core.Shard, owner string, ttl ti
 	if i < 0 {
 		return ports.Lease{}, fmt.Errorf("the store has no queue %s; it has %v", shard.Queue, queues)
 	}
+
 	acquired, err := p.shop.store.Acquire(ctx, ports.AcquireRequest{
-		Shard: shard, Shards: queues[i].Shards, Generation: queues[i].Generation, Owner: owner, Attempt: 1, TTL: ttl,
+		Shard:      shard,
+		Shards:     queues[i].Shards,
+		Generation: queues[i].Generation,
+		Owner:      owner,
+		Attempt:    1,
+		TTL:        ttl,
 	})
 	return ports.Lease{Shard: shard, Owner: owner, Token: acquired.Token}, err
 }
@@ -238,25 +266,38 @@ func (p *past) declined(ctx context.Context) error {
 	const ago, ttl = 10 * time.Minute, 10 * time.Second
 	q := p.shop.queues.orders
 	p.at(ago)
-	if err := q.Push(ctx, p.client, declinedOrder, p.event("bought"), skein.In(-day)); err != nil { // the first of its shard
+	// The job is the first of its shard, because it was due before all others.
+	if err := q.Push(ctx, p.client, declinedOrder, p.event("bought"), skein.In(-day)); err != nil {
 		return err
 	}
+
 	lease, err := p.lease(ctx, core.Shard{Queue: "orders", Index: core.ShardOf(declinedOrder, 16)}, "past", ttl)
 	if err != nil {
 		return err
 	}
+
 	turn := ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1}
 	reply, err := p.shop.store.Turn(ctx, turn)
 	if err != nil {
 		return err
 	}
-	policy := core.RetryPolicy{MaxRetries: skein.DefaultMaxRetries, Backoff: func(int, int) time.Duration { return day }}
+
+	// After this failure the job has one retry left.
+	policy := core.RetryPolicy{
+		MaxRetries: skein.DefaultMaxRetries,
+		Backoff:    func(int, int) time.Duration { return day },
+	}
 	turn.Number, turn.Want = reply.Last+1, 0
 	for at := range reply.Claims {
 		c := &reply.Claims[at]
 		c.RetryCount = policy.MaxRetries - 2
-		turn.Settlements = append(turn.Settlements, policy.Settlement(c, &core.Outcome{Kind: core.Failed, Error: orderFails(declinedOrder).Error()}, 0))
+		turn.Settlements = append(turn.Settlements, policy.Settlement(
+			c,
+			&core.Outcome{Kind: core.Failed, Error: orderFails(declinedOrder).Error()},
+			0,
+		))
 	}
+
 	if _, err = p.shop.store.Turn(ctx, turn); err != nil {
 		return err
 	}
@@ -264,14 +305,25 @@ func (p *past) declined(ctx context.Context) error {
 }
 
 func reportsServer() ports.Node {
-	return ports.Node{Owner: "reports-1", Name: "reports-1", Host: "reports-1.shop.example", PID: 71, Lanes: 4, Queues: []string{"reports"}, Version: "v1.4.2"}
+	return ports.Node{
+		Owner:   "reports-1",
+		Name:    "reports-1",
+		Host:    "reports-1.shop.example",
+		PID:     71,
+		Lanes:   4,
+		Queues:  []string{"reports"},
+		Version: "v1.4.2",
+	}
 }
 
 // crashes announces the dead server of reports again every half hour, for a millisecond, because a
 // store forgets a server that has been gone for an hour.
 func (s *Shop) crashes(ctx context.Context) error {
 	for sleep(ctx, ports.NodeKept/2) == nil {
-		if _, err := s.store.Announce(ctx, ports.AnnounceRequest{Node: reportsServer(), TTL: time.Millisecond}); err != nil && ctx.Err() == nil {
+		if _, err := s.store.Announce(ctx, ports.AnnounceRequest{
+			Node: reportsServer(),
+			TTL:  time.Millisecond,
+		}); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -283,16 +335,20 @@ func (p *past) thumbnails(ctx context.Context) error {
 	const minutes, come, made = 15, 170, 50
 	for minute := minutes; minute > 0; minute-- {
 		ago := time.Duration(minute) * time.Minute
-		if err := p.push(ctx, ago, p.shop.queues.thumbnails, "uploaded", ids(fmt.Sprintf("image-%d", minute), made)...); err != nil {
+		if err := p.push(ctx, ago, p.shop.queues.thumbnails, "uploaded",
+			ids(fmt.Sprintf("image-%d", minute), made)...); err != nil {
 			return err
 		}
 		if err := p.serve(ctx, ago, time.Minute); err != nil {
 			return err
 		}
 	}
+
+	// The rest is pushed only now, so that no server of the past has run it.
 	for minute := minutes; minute > 0; minute-- {
 		ids := ids(fmt.Sprintf("image-%d", minute), come)
-		if err := p.push(ctx, time.Duration(minute)*time.Minute, p.shop.queues.thumbnails, "uploaded", ids[made:]...); err != nil {
+		if err := p.push(ctx, time.Duration(minute)*time.Minute, p.shop.queues.thumbnails, "uploaded",
+			ids[made:]...); err != nil {
 			return err
 		}
 	}

@@ -42,13 +42,19 @@ type queues struct {
 func newQueues() *queues {
 	score := func(e event) float64 { return float64(e.Number) }
 	return &queues{
-		orders:     skein.NewQueue("orders", skein.QueueOptions[event]{Shards: 16, Score: score, IndexIDs: true}),
-		emails:     skein.NewQueue("emails", skein.QueueOptions[event]{Shards: 8, Score: score, MaxRetries: 2, Backoff: soon}),
+		orders: skein.NewQueue("orders", skein.QueueOptions[event]{Shards: 16, Score: score, IndexIDs: true}),
+		emails: skein.NewQueue("emails", skein.QueueOptions[event]{
+			Shards:     8,
+			Score:      score,
+			MaxRetries: 2,
+			Backoff:    soon,
+		}),
 		search:     skein.NewQueue("search", skein.QueueOptions[event]{Shards: 128, Score: score, Parallel: 1}),
 		thumbnails: skein.NewQueue("thumbnails", skein.QueueOptions[event]{Shards: 8, Score: score, MaxLanes: 1}),
-		exports:    skein.NewQueue("exports", skein.QueueOptions[event]{Shards: 1, Score: score, MaxRunning: 1}), // one shard, so that the job that never ends is the first
-		invoices:   skein.NewQueue("invoices", skein.QueueOptions[event]{Shards: 4, Score: score}),
-		reports:    skein.NewQueue("reports", skein.QueueOptions[event]{Shards: 4, Score: score}),
+		// One shard, so that the job that never ends is the first.
+		exports:  skein.NewQueue("exports", skein.QueueOptions[event]{Shards: 1, Score: score, MaxRunning: 1}),
+		invoices: skein.NewQueue("invoices", skein.QueueOptions[event]{Shards: 4, Score: score}),
+		reports:  skein.NewQueue("reports", skein.QueueOptions[event]{Shards: 4, Score: score}),
 	}
 }
 
@@ -57,7 +63,8 @@ func (q *queues) schedule(ctx context.Context, client *skein.Client) error {
 	refresh, closing := event{What: "refreshed"}, event{What: "closed"}
 	return errors.Join(
 		q.search.Schedule(ctx, client, "refresh", skein.Interval(time.Minute), "catalog-new", refresh),
-		q.orders.Schedule(ctx, client, "ledger-close", skein.Cron("55 23 * * *", "Europe/Madrid"), "ledger", closing, skein.Skip()),
+		q.orders.Schedule(ctx, client, "ledger-close", skein.Cron("55 23 * * *", "Europe/Madrid"),
+			"ledger", closing, skein.Skip()),
 	)
 }
 
@@ -77,21 +84,26 @@ func (q *queues) handlers(takesTime bool) []skein.Handler {
 			return fails(id)
 		}
 	}
+
 	handlers := []skein.Handler{
 		q.orders.Handler(work(5*time.Millisecond, 45*time.Millisecond, orderFails)),
 		q.emails.Handler(work(20*time.Millisecond, 90*time.Millisecond, emailFails)),
 		q.search.Handler(work(2*time.Millisecond, 12*time.Millisecond, never)),
-		q.thumbnails.Handler(work(1400*time.Millisecond, 2200*time.Millisecond, never)), // 100 a minute on three servers; 120 a minute are pushed
+		// 100 a minute on three servers; 120 a minute are pushed.
+		q.thumbnails.Handler(work(1400*time.Millisecond, 2200*time.Millisecond, never)),
 	}
+
 	if !takesTime {
 		return handlers
 	}
+
 	handlers[2] = q.search.Handler(func(ctx context.Context, id string, _ []event) error {
 		if id == stuckSearch {
 			return forever(ctx)
 		}
 		return sleep(ctx, 2*time.Millisecond+rand.N(10*time.Millisecond))
 	})
+
 	return append(handlers,
 		q.exports.Handler(func(ctx context.Context, _ string, _ []event) error { return forever(ctx) }),
 		q.invoices.Handler(work(50*time.Millisecond, 90*time.Millisecond, never)))
@@ -122,7 +134,8 @@ func orderFails(id string) error {
 	}
 	switch rand.IntN(100) {
 	case 0, 1:
-		return fmt.Errorf("payment gateway: POST https://pay.example/charges/%d: 503 Service Unavailable", rand.IntN(1e6))
+		return fmt.Errorf("payment gateway: POST https://pay.example/charges/%d: 503 Service Unavailable",
+			rand.IntN(1e6))
 	case 2:
 		return fmt.Errorf("reserve stock for %s: %w", id, context.DeadlineExceeded)
 	}
@@ -135,7 +148,8 @@ func emailFails(id string) error {
 	_, _ = h.Write([]byte(id))
 	switch h.Sum32() % 16 {
 	case 0, 1, 2:
-		return fmt.Errorf("smtp: 550 5.1.1 %q: no such mailbox", strings.Replace(id, "customer-", "c", 1)+"@example.com")
+		return fmt.Errorf("smtp: 550 5.1.1 %q: no such mailbox",
+			strings.Replace(id, "customer-", "c", 1)+"@example.com")
 	case 3:
 		return errors.New("render template order_shipped.html: map has no entry for key \"TrackingURL\"")
 	}

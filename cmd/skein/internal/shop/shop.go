@@ -34,7 +34,10 @@ func Open(ctx context.Context, log *slog.Logger) (*Shop, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Shop{log: log, queues: newQueues(), edits: newEdits()}
-	s.store = memory.New(memory.Options{Clock: func() time.Time { return time.Now().Add(-time.Duration(s.behind.Load())) }})
+	s.store = memory.New(memory.Options{Clock: func() time.Time {
+		return time.Now().Add(-time.Duration(s.behind.Load()))
+	}})
+
 	p := past{shop: s, dice: dice(1), client: skein.NewClient(s.store, skein.ClientOptions{})}
 	if err := p.happen(ctx); err != nil {
 		return nil, fmt.Errorf("make the shop's past: %w", err)
@@ -77,6 +80,11 @@ func (s *Shop) server(name string) *skein.Server {
 		version = "v1.4.2"
 	}
 	return skein.NewServer(s.store, skein.ServerOptions{
-		Name: name, Version: version, Lanes: 16, LeaseTTL: leaseTTL, ShutdownTimeout: time.Second, Logger: s.log.With("node", name),
+		Name:            name,
+		Version:         version,
+		Lanes:           16,
+		LeaseTTL:        leaseTTL,
+		ShutdownTimeout: time.Second,
+		Logger:          s.log.With("node", name),
 	}, s.queues.handlers(true)...)
 }

@@ -64,30 +64,42 @@ type looked struct {
 
 func look(ctx context.Context, t *testing.T, i *inspect.Inspector) looked {
 	t.Helper()
-	l := looked{stats: map[string]inspect.QueueStats{}, states: map[string]int{}, versions: map[string]bool{}}
+	l := looked{
+		stats:    map[string]inspect.QueueStats{},
+		states:   map[string]int{},
+		versions: map[string]bool{},
+	}
 	stats, err := i.Stats(ctx)
 	must(t, err)
 	for _, one := range stats {
 		l.stats[one.Queue.Name] = one
 	}
+
 	l.nodes, err = i.Nodes(ctx)
 	must(t, err)
 	for _, n := range l.nodes {
 		l.states[n.State.String()]++
 		l.versions[n.Version] = true
 	}
+
 	groups, err := i.Groups(ctx, "emails", 10)
 	must(t, err)
 	l.groups = groups.Groups
+
 	l.history, err = i.History(ctx, "orders", inspect.HistoryOptions{})
 	must(t, err)
+
 	for j, err := range i.Jobs(ctx, "emails", inspect.ListOptions{Fresh: true}) {
 		must(t, err)
 		if j.PerformAt.After(time.Now()) {
 			l.scheduled++
 		}
 	}
-	for _, err := range i.Jobs(ctx, "orders", inspect.ListOptions{SortBy: inspect.RetryingByCount, FromRetries: skein.DefaultMaxRetries}) {
+
+	for _, err := range i.Jobs(ctx, "orders", inspect.ListOptions{
+		SortBy:      inspect.RetryingByCount,
+		FromRetries: skein.DefaultMaxRetries,
+	}) {
 		must(t, err)
 		l.atLast++
 	}

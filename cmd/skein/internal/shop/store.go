@@ -26,7 +26,11 @@ var unreadable = core.Shard{Queue: "orders", Index: 3}
 const perEntry = 15 * time.Millisecond
 
 // running has, for each of the shop's servers, how long it has run when the shop opens.
-var running = map[string]time.Duration{"worker-a": 40 * time.Minute, "worker-b": 39 * time.Minute, "worker-c": 3 * time.Hour}
+var running = map[string]time.Duration{
+	"worker-a": 40 * time.Minute,
+	"worker-b": 39 * time.Minute,
+	"worker-c": 3 * time.Hour,
+}
 
 // edits are the dashboard's additions to the memory store.
 type edits struct {
@@ -39,12 +43,27 @@ type edits struct {
 
 func newEdits() *edits {
 	now := core.InstantOf(time.Now())
-	record := func(key, id string, place ports.Place, ago time.Duration, reason, stored string) ports.QuarantinedRecord {
-		return ports.QuarantinedRecord{Key: key, ID: id, Place: place, Since: now.Add(-ago), Reason: reason, Stored: []byte(stored), Size: len(stored)}
+	record := func(
+		key, id string,
+		place ports.Place,
+		ago time.Duration,
+		reason, stored string,
+	) ports.QuarantinedRecord {
+		return ports.QuarantinedRecord{
+			Key:    key,
+			ID:     id,
+			Place:  place,
+			Since:  now.Add(-ago),
+			Reason: reason,
+			Stored: []byte(stored),
+			Size:   len(stored),
+		}
 	}
+
 	return &edits{opened: now, stuck: map[string]core.Instant{}, aside: []ports.QuarantinedRecord{
 		record("1", "order-5024", ports.PlaceQueued, 95*time.Minute, "its payloads are lost", "\x01\x02\x00"),
-		record("2", "order-5087", ports.PlaceDead, 80*time.Minute, "its record has no end", "\x01{\"number\":7215,\"what\":\"bou"),
+		record("2", "order-5087", ports.PlaceDead, 80*time.Minute, "its record has no end",
+			"\x01{\"number\":7215,\"what\":\"bou"),
 	}}
 }
 
@@ -60,7 +79,9 @@ func (s *shown) Check(context.Context) ([]ports.Check, error) {
 	return []ports.Check{
 		{Name: "memory", Value: fmt.Sprintf("%d MiB in use", m.HeapInuse>>20)},
 		{
-			Name: "persistence", Status: ports.CheckWarn, Value: "jobs are kept in memory only, and are lost when this process ends",
+			Name:   "persistence",
+			Status: ports.CheckWarn,
+			Value:  "jobs are kept in memory only, and are lost when this process ends",
 			Advice: "Use Redis or Postgres for jobs that matter; this shop is a demonstration",
 		},
 	}, nil
@@ -72,15 +93,18 @@ func (e *edits) edit(ctx context.Context, call storekit.Call, next func(context.
 		*call.Reply.(*int) = e.discard(r.Keys)
 		return nil
 	}
+
 	if err := next(ctx); err != nil {
 		return err
 	}
+
 	switch reply := call.Reply.(type) {
 	case *[]ports.QueueStats:
 		e.stats(*reply)
 	case *ports.QuarantinedShards:
 		r := call.Request.(*ports.QuarantinedShardsRequest)
-		if r.Queue == unreadable.Queue && (r.Shards == nil || slices.Contains(r.Shards, unreadable.Index)) && len(e.records()) > 0 {
+		if r.Queue == unreadable.Queue && (r.Shards == nil || slices.Contains(r.Shards, unreadable.Index)) &&
+			len(e.records()) > 0 {
 			reply.Shards = append(reply.Shards, unreadable)
 		}
 	case *ports.QuarantinePage:

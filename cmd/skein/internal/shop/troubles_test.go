@@ -49,7 +49,8 @@ type board struct {
 
 func boardOf(t *testing.T, s *shop.Shop) board {
 	t.Helper()
-	d, err := dashboard.New(inspect.New(s.Store(), inspect.Options{Logger: slog.New(slog.DiscardHandler)}), dashboard.Options{})
+	d, err := dashboard.New(inspect.New(s.Store(), inspect.Options{Logger: slog.New(slog.DiscardHandler)}),
+		dashboard.Options{})
 	must(t, err)
 	return board{t, d}
 }
@@ -98,12 +99,14 @@ func living(t *testing.T, test func(t *testing.T, s *shop.Shop)) {
 		must(t, err)
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
+
 		defer func() {
 			stop()
 			if err := <-ended; err != nil {
 				t.Errorf("Run: %v", err)
 			}
 		}()
+
 		test(t, s)
 	})
 }
@@ -153,12 +156,16 @@ func TestAnActionOnAllIsLongEnoughToStop(t *testing.T) {
 		for next := ""; next != "" || calls == 0; calls++ {
 			body, err := json.Marshal(map[string]any{"match": struct{}{}, "continue": next})
 			must(t, err)
-			r := httptest.NewRequest(http.MethodPost, "/api/v1/queues/emails/morgue/revive", strings.NewReader(string(body)))
+
+			r := httptest.NewRequest(http.MethodPost, "/api/v1/queues/emails/morgue/revive",
+				strings.NewReader(string(body)))
 			r.Header.Set("Content-Type", "application/json")
+
 			var reply struct{ Continue string }
 			must(t, json.Unmarshal([]byte(b.do(r)), &reply))
 			next = reply.Continue
 		}
+
 		if calls < 4 { // of two seconds each
 			t.Errorf("all of emails were revived by %d calls", calls)
 		}
@@ -175,6 +182,7 @@ func TestUnreadableRecordsCanBeDiscarded(t *testing.T) {
 			if stats[0].Quarantined != left {
 				t.Fatalf("%d records are counted, want %d", stats[0].Quarantined, left)
 			}
+
 			n := int64(0)
 			var first inspect.QuarantinedRecord
 			for r, err := range i.Quarantined(t.Context(), "orders") {
@@ -186,12 +194,14 @@ func TestUnreadableRecordsCanBeDiscarded(t *testing.T) {
 					t.Errorf("%s is in shard %d, but of %d", r.ID, r.Shard.Index, want)
 				}
 			}
+
 			if n != left {
 				t.Fatalf("%d records are listed, want %d", n, left)
 			}
 			if n == 0 {
 				return
 			}
+
 			if discarded, err := i.Discard(t.Context(), first.Shard, first.Key); discarded != 1 || err != nil {
 				t.Fatalf("Discard: %d, %v", discarded, err)
 			}
@@ -205,7 +215,9 @@ func TestSchedulesFire(t *testing.T) {
 		time.Sleep(14 * time.Minute) // of virtual time
 		b := boardOf(t, s)
 		page := b.do(httptest.NewRequest(http.MethodGet, "/schedules", nil))
-		for _, want := range []string{"catalog-new", "Every minute", "Last ticks: 12 fired", "ledger", "Each day at 23:55"} {
+		for _, want := range []string{
+			"catalog-new", "Every minute", "Last ticks: 12 fired", "ledger", "Each day at 23:55",
+		} {
 			if !strings.Contains(page, want) {
 				t.Errorf("no %q in %s", want, page)
 			}
