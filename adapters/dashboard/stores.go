@@ -42,6 +42,7 @@ func NewStores(mounts ...Mount) (*Stores, error) {
 	if len(mounts) == 0 {
 		return invalid("no stores; pass a Mount for each")
 	}
+
 	s := &Stores{}
 	for _, m := range mounts {
 		switch {
@@ -75,18 +76,22 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.StripPrefix(prefix, m.Dashboard).ServeHTTP(w, r)
 		return
 	}
+
 	for name, value := range security {
 		w.Header().Set(name, value)
 	}
+
 	if strings.TrimPrefix(r.URL.Path, "/") != "" { // also a path such as //a/, which would redirect to itself
 		http.Error(w, "there is no such store", http.StatusNotFound)
 		return
 	}
+
 	at := slices.IndexFunc(s.mounts, func(m Mount) bool { return m.Dashboard.shows(r) })
 	if at < 0 {
 		s.mounts[0].Dashboard.ServeHTTP(w, r) // which shows the reason, under its own title
 		return
 	}
+
 	first := &s.mounts[at]
 	base := "./"
 	if to, _, _ := strings.Cut(slashed(r), "?"); to != "" {
