@@ -67,7 +67,8 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 // browser's form could not be distinguished from another site's.
 var security = map[string]string{
 	"Cache-Control": "no-store",
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+		"connect-src 'self'; form-action 'self'; " +
 		"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
 	"Cross-Origin-Opener-Policy":   "same-origin",
 	"Cross-Origin-Resource-Policy": "same-origin",

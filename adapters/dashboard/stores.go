@@ -47,7 +47,8 @@ func NewStores(mounts ...Mount) (*Stores, error) {
 	for _, m := range mounts {
 		switch {
 		case !mountName.MatchString(m.Name):
-			return invalid("invalid name of a store: %q; use up to 64 letters, digits, hyphens, dots and underscores, and begin with a letter or a digit", m.Name)
+			return invalid("invalid name of a store: %q; use up to 64 letters, digits, hyphens, dots and underscores, "+
+				"and begin with a letter or a digit", m.Name)
 		case m.Dashboard == nil:
 			return invalid("the store %q has no Dashboard; make it with New", m.Name)
 		case s.named(m.Name) != nil:
