@@ -106,7 +106,8 @@ func outOfRoom(e *pgconn.PgError) bool {
 }
 
 // moreTime is the advice for a check that ran out of time.
-const moreTime = "the check ran out of time: run it again when the server has less to do, or raise statement_timeout for the role"
+const moreTime = "the check ran out of time: run it again when the server has less to do, " +
+	"or raise statement_timeout for the role"
 
 // unknownAdvice returns the advice for a check that failed.
 func unknownAdvice(err error) string {
@@ -156,7 +157,8 @@ func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 }
 
 // notReached is the advice for a server that does not answer.
-const notReached = "start the server, or make it reachable for this process; if it does not start, see its log: it needs free disk space to start"
+const notReached = "start the server, or make it reachable for this process; " +
+	"if it does not start, see its log: it needs free disk space to start"
 
 // check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3
 // fail.
@@ -241,7 +243,8 @@ FROM p LEFT JOIN LATERAL (
     restart_lsn) AS kept
   FROM pg_replication_slots WHERE restart_lsn IS NOT NULL ORDER BY 2 DESC LIMIT 1
 ) s ON true`,
-		"let the slot's reader catch up, or drop the slot: it keeps WAL on the disk, and a logical slot also keeps dead rows of the catalog"},
+		"let the slot's reader catch up, or drop the slot: it keeps WAL on the disk, " +
+			"and a logical slot also keeps dead rows of the catalog"},
 	{"dead_rows", params + `
 SELECT format('%s: %s dead, %s live, vacuumed %s', t.relname, t.n_dead_tup, t.n_live_tup,
     coalesce(to_char(
@@ -251,7 +254,8 @@ FROM p LEFT JOIN LATERAL (
   SELECT t.* FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
   WHERE c.relnamespace = p.namespace AND t.relname = ANY (p.own) ORDER BY t.n_dead_tup DESC LIMIT 1
 ) t ON true`,
-		"see oldest_transaction; if no transaction is old, let the role that owns the tables vacuum them (docs/operations/postgres-dba.md)"},
+		"see oldest_transaction; if no transaction is old, " +
+			"let the role that owns the tables vacuum them (docs/operations/postgres-dba.md)"},
 	{"autovacuum", params + `
 SELECT current_setting('autovacuum')
     || CASE WHEN current_setting('track_counts')::boolean THEN '' ELSE ', track_counts off' END,
@@ -266,7 +270,8 @@ FROM p LEFT JOIN LATERAL (
   WHERE c.relnamespace = p.namespace AND c.relkind = 'r' AND c.relname = ANY (p.own)
   ORDER BY pg_indexes_size(c.oid) DESC LIMIT 1
 ) t ON true`,
-		"run REINDEX INDEX CONCURRENTLY on the table's indexes: they grew while dead rows could not be removed, and don't shrink by themselves"},
+		"run REINDEX INDEX CONCURRENTLY on the table's indexes: they grew while dead rows could not be removed, " +
+			"and don't shrink by themselves"},
 	{"inbox", params + `
 SELECT CASE WHEN n > 10000 THEN 'more than 10000 rows wait to be merged'
     ELSE format('%s rows wait to be merged', n) END,
@@ -287,7 +292,8 @@ FROM p, (
     GROUP BY q.id
   ) m
 ) l`,
-		"insert the rows as docs/operations/postgres-dba.md shows, under lost rows, and run skein repair recount with the queue's name: " +
+		"insert the rows as docs/operations/postgres-dba.md shows, under lost rows, " +
+			"and run skein repair recount with the queue's name: " +
 			"until then no server works these shards, and the queue has no statistics"},
 }
 

@@ -233,7 +233,8 @@ const createMigrations = `DO {$} BEGIN
 END {$};
 CREATE TABLE IF NOT EXISTS {schema}.migrations
   (version int PRIMARY KEY, oldest int NOT NULL, at timestamptz NOT NULL DEFAULT now());
-COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each, with the oldest version that a program must support to use it.';
+COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each, ` +
+	`with the oldest version that a program must support to use it.';
 `
 
 // dropMigrations drops the schema as well, unless it holds something else.

@@ -146,7 +146,8 @@ func (s *Store) setAside(ctx context.Context, records []storedSchedule) (moved i
 
 		if gone {
 			moved++
-			s.logger().Error("a record that can't be read was set aside; skein repair ls shows it, and skein repair discard removes it",
+			s.logger().Error("a record that can't be read was set aside; "+
+				"skein repair ls shows it, and skein repair discard removes it",
 				"shard", r.shard, "place", ports.PlaceSchedule, "id", r.key.ID, "error", reason)
 		}
 	}

@@ -190,7 +190,8 @@ const failedTransaction = "25P02"
 // it.
 func translateTx(err error) error {
 	if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, sql.ErrTxDone) {
-		return fmt.Errorf("postgres: %w: the transaction has ended; push and settle in it before it is committed or rolled back: %w",
+		return fmt.Errorf("postgres: %w: the transaction has ended; "+
+			"push and settle in it before it is committed or rolled back: %w",
 			ports.ErrInvalidRequest, err)
 	}
 
