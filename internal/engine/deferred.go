@@ -94,6 +94,7 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 func (s *shardInfo) logDeferral(id string, lasts time.Duration) {
 	s.node.log.LogAttrs(context.Background(), slog.LevelWarn,
 		"a transaction that settles a job is still open, and the job waits for it; "+
-			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the database ends them",
+			"if its client has stopped, end its session, "+
+			"and set idle_in_transaction_session_timeout so that the database ends them",
 		append(report.JobAttrs(s.ID, id), slog.Duration("for", lasts))...)
 }

@@ -156,7 +156,8 @@ func (e *Engine) changeable() (*pool, error) {
 		return nil, errNotRunning
 	case len(e.pools) != 1 || !e.pools[0].shared:
 		return nil, fmt.Errorf(
-			"%w: the Splitter pins shards to lanes; queues and lanes of a running server change only where lanes share its shards",
+			"%w: the Splitter pins shards to lanes; "+
+				"queues and lanes of a running server change only where lanes share its shards",
 			core.ErrInvalidOptions,
 		)
 	}

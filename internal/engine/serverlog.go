@@ -86,9 +86,10 @@ func (e *Engine) checkSettings() {
 	var found []ports.Check
 	if e.cfg.ShutdownTimeout >= kubernetesGrace && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
 		found = append(found, ports.Check{
-			Name:   "shutdown_timeout",
-			Value:  e.cfg.ShutdownTimeout.String(),
-			Advice: "set terminationGracePeriodSeconds, 30 by default, to a longer time, or jobs are killed before they are put back",
+			Name:  "shutdown_timeout",
+			Value: e.cfg.ShutdownTimeout.String(),
+			Advice: "set terminationGracePeriodSeconds, 30 by default, to a longer time, " +
+				"or jobs are killed before they are put back",
 		})
 	}
 	found = append(found, e.checkStore()...)
@@ -161,7 +162,8 @@ func (n *node) checkPool() {
 				"server", "",
 				"value", fmt.Sprintf("%d connections, %d lanes", most, lanes),
 				"advice", fmt.Sprintf(
-					"handlers settle in transactions; if the transactions use the store's pool, each lane may hold a connection, and none is left to renew leases: set its size to %d",
+					"handlers settle in transactions; if the transactions use the store's pool, "+
+						"each lane may hold a connection, and none is left to renew leases: set its size to %d",
 					lanes+4,
 				),
 			)

@@ -62,7 +62,8 @@ func (w *watcher) handlers(now time.Time) {
 					s.overran(ports.OverrunEvent{IDs: o.IDs, For: now.Sub(o.Since)}, o.Cause)
 				}
 				w.node.log.Warn(
-					"a handler still runs long after its context has ended; until it returns, it keeps its lane and its shard; "+
+					"a handler still runs long after its context has ended; "+
+						"until it returns, it keeps its lane and its shard; "+
 						"before you kill its process, run skein job cancel --drop, or the job runs again",
 					"queue", s.ID.Queue,
 					"shard", s.ID.String(),

@@ -19,7 +19,8 @@ var ErrNotCommitted = errors.New(
 var (
 	errNoHandler = errors.New("settle in a transaction: the context is not a handler's; pass the handler's context")
 	errAttached  = errors.New(
-		"settle in a transaction: the handler has called Then, which pushes after the job's end; push in the transaction instead, with client.Via",
+		"settle in a transaction: the handler has called Then, which pushes after the job's end; " +
+			"push in the transaction instead, with client.Via",
 	)
 	errTooLate = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
 )

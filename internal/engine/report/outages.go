@@ -124,7 +124,8 @@ func (s *Loop) failed(err error) {
 // shard count that no longer matches, needs an operator: the store has not failed.
 func (s *Loop) failing(err error) string {
 	if mismatch := (*MismatchError)(nil); errors.As(err, &mismatch) {
-		return "a queue was declared again with another shard count, so this server runs none of its shards; restart this server with that count"
+		return "a queue was declared again with another shard count, so this server runs none of its shards; " +
+			"restart this server with that count"
 	}
 	if s.call == listen {
 		return "wake-ups don't work; the store is polled"

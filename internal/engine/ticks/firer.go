@@ -175,7 +175,8 @@ func (f *Firer) ticksOf(ids []core.Shard) (reply ports.TicksReply, err error) {
 		err = errUnreached
 	}
 	if n := len(reply.Unreached); err == nil && n > 0 {
-		f.status.Called(fmt.Errorf("%d of %d shards can't be reached, the first is %v", n, len(ids), reply.Unreached[0]))
+		f.status.Called(fmt.Errorf("%d of %d shards can't be reached, the first is %v",
+			n, len(ids), reply.Unreached[0]))
 		return reply, nil
 	}
 	f.status.Called(err)

@@ -19,7 +19,8 @@ var errNothingFired = errors.New("due schedules were not fired, since they chang
 // errClock is the error of a look by a clock that has passed all ticks. To fire would end each
 // schedule, and one whose spec can't be read would be due again at once.
 var errClock = fmt.Errorf(
-	"the store's clock is past %v, so nothing is fired; correct the clock of the store's server, and the ticks that came meanwhile follow",
+	"the store's clock is past %v, so nothing is fired; "+
+		"correct the clock of the store's server, and the ticks that came meanwhile follow",
 	core.MaxInstant.Time().Truncate(time.Second))
 
 // Fire fires the due schedules of a shard, until none is due. It returns when the next one is due,
@@ -182,12 +183,21 @@ func (f *Firer) report(s Shard, sum *total) {
 	}
 	log := f.cfg.Log
 	if sum.event.Broken > 0 {
-		log.Warn("the spec of a schedule can't be read, so its ticks wait; correct the schedule, or this server's zone data",
-			"queue", s.ID.Queue, "id", sum.broken.ID, "schedule", sum.broken.Name, "schedules", sum.event.Broken, "error", sum.cause)
+		log.Warn("the spec of a schedule can't be read, so its ticks wait; "+
+			"correct the schedule, or this server's zone data",
+			"queue", s.ID.Queue,
+			"id", sum.broken.ID,
+			"schedule", sum.broken.Name,
+			"schedules", sum.event.Broken,
+			"error", sum.cause)
 	}
 	if sum.event.Missed > 0 {
 		log.Warn("ticks were missed, since no server fired them in time and Catchup does not make up for them",
-			"queue", s.ID.Queue, "shard", s.ID.String(), "ticks", sum.event.Missed, "id", sum.first.ID, "schedule", sum.first.Name)
+			"queue", s.ID.Queue,
+			"shard", s.ID.String(),
+			"ticks", sum.event.Missed,
+			"id", sum.first.ID,
+			"schedule", sum.first.Name)
 	}
 	sum.event.Shard = s.ID
 	f.cfg.Observer.TicksFired(sum.event)
