@@ -56,7 +56,9 @@ func sampled(t testing.TB, r *route) *http.Request {
 
 func checkHeaders(t testing.TB, what string, h http.Header) {
 	t.Helper()
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+		"connect-src 'self'; form-action 'self'; " +
+		"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
 	if h.Get("Content-Security-Policy") != policy || h.Get("X-Content-Type-Options") != "nosniff" ||
 		h.Get("Referrer-Policy") != "same-origin" {
 		t.Errorf("%s: headers %v", what, h)

@@ -146,7 +146,8 @@ func TestWithoutTheRightToPayloads(t *testing.T) {
 	h.push("orders", "a", time.Hour, "secret")
 	page := h.get("/id?q=orders&id=a")
 	says(t, page, "You don't have permission to see payloads.",
-		"Waits: the job is not due yet: it was pushed for later, or its handler returned Snooze or Await; it runs in 1 h.")
+		"Waits: the job is not due yet: it was pushed for later, "+
+			"or its handler returned Snooze or Await; it runs in 1 h.")
 	saysNot(t, page, "secret")
 }
 

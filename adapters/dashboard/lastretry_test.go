@@ -56,7 +56,8 @@ func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
 	h.fail(25, "late-1", "late-2")
 	page := h.get("/")
 	says(t, page,
-		"last retry orders 2 jobs wait for the last of their 25 retries; if it fails, a payload goes to the morgue or the job is held: late-1, late-2")
+		"last retry orders 2 jobs wait for the last of their 25 retries; "+
+			"if it fails, a payload goes to the morgue or the job is held: late-1, late-2")
 	if len(h.store.jobs) != 1 || h.store.jobs[0].Limit > 101 || h.store.jobs[0].From == nil {
 		t.Errorf("a look has read the lists %+v", h.store.jobs)
 	}

@@ -165,7 +165,8 @@ func TestMoreRunsThanTheBound(t *testing.T) {
 		Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: 4, Busy: 9}},
 	}})
 	says(t, h.get("/id?q=orders&id=a"),
-		"no: limit 9 running on all servers (MaxRunning), more than the limit of 4: some began under a higher limit, or the servers' reports are of different moments")
+		"no: limit 9 running on all servers (MaxRunning), more than the limit of 4: "+
+			"some began under a higher limit, or the servers' reports are of different moments")
 }
 
 func TestADeadIDBeginsWithItsError(t *testing.T) {
@@ -309,7 +310,8 @@ func TestASheetSaysWhatIsLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, h.get(target), "1 match of 2.",
-		"are not affected, among them 1 or more that changed later or were imported with a later time. Actions on marked rows include those.")
+		"are not affected, among them 1 or more that changed later or were imported with a later time. "+
+			"Actions on marked rows include those.")
 }
 
 // A user who looks at the morgue for long reads its newest thousand now and then, not each time.

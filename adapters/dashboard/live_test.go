@@ -242,7 +242,8 @@ func TestAPageThatIsNotWellFormedHasNoParts(t *testing.T) {
 		parts int
 	}{
 		"well formed": {
-			head + `<p data-k="x"></p><div data-region="a"><div><p data-k="1">a</p> <tr></tr></div></div><i data-region="b">c</i>`,
+			head + `<p data-k="x"></p><div data-region="a"><div><p data-k="1">a</p> <tr></tr></div></div>` +
+				`<i data-region="b">c</i>`,
 			4,
 		},
 		"a part goes on":    {head + `<div data-region="a"><p data-k="1">a</div>`, 0},

@@ -62,7 +62,8 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	text := words(page)
 	at := 0
 	for _, want := range []string{
-		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; the next tick is in 18 h 56 min",
+		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; " +
+			"the next tick is in 18 h 56 min",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
 		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed",
 		"◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
