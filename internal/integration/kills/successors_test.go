@@ -59,7 +59,8 @@ func (f *flow) awaitSuccessor(shard int, dead *process, seen int, unclaimed bool
 	f.until("a killed node's shard is worked again", func() bool {
 		for ; seen < len(f.lines); seen++ {
 			l := f.lines[seen]
-			if l.what == lineBegan && l.pid != dead.pid() && core.ShardOf(l.id, flowShards) == shard && (!unclaimed || l.recoveries == 0) {
+			if l.what == lineBegan && l.pid != dead.pid() && core.ShardOf(l.id, flowShards) == shard &&
+				(!unclaimed || l.recoveries == 0) {
 				at = l.at
 				return true
 			}
