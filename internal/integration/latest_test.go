@@ -147,7 +147,8 @@ func TestPostgresUpdatesOfWhichTheLatestStaysAreOneRow(t *testing.T) {
 				&rows[2], &pages))
 		t.Logf("%s: %d updates have left %d rows of jobs, payloads, inbox, and %d pages", name, updates, rows, pages)
 		if rows != [3]int{1, 0, 1} || pages > mostPages {
-			t.Errorf("%s: %d updates have left %d rows of jobs, payloads, inbox, and %d pages; want a job, a note that it is due early, and at most %d pages",
+			t.Errorf("%s: %d updates have left %d rows of jobs, payloads, inbox, and %d pages; "+
+				"want a job, a note that it is due early, and at most %d pages",
 				name, updates, rows, pages, mostPages)
 		}
 		checkLatest(t, store, name, updates)

@@ -44,7 +44,8 @@ func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 	began := time.Now()
 	_, err := o.push(healthy[0], testservers.Patience)
 	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "CLUSTERDOWN") || took < 4*time.Second {
-		t.Errorf("a push to a shard whose master is well gave %v after %v; want an error with CLUSTERDOWN, once it was repeated for 5s",
+		t.Errorf("a push to a shard whose master is well gave %v after %v; "+
+			"want an error with CLUSTERDOWN, once it was repeated for 5s",
 			err, took)
 	}
 	thaw()

@@ -60,7 +60,8 @@ func TestRedisFailoverIsFoundByPushes(t *testing.T) {
 		}
 	}
 	if found == 0 { // the map of the Cluster may come too late for some, if the machine is busy
-		t.Errorf("the first push to the dead master's shard by a client that had not heard of the failover was refused for each of %d",
+		t.Errorf("the first push to the dead master's shard by a client that had not heard of the failover "+
+			"was refused for each of %d",
 			len(idle))
 	}
 }

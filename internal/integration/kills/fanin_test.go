@@ -360,6 +360,7 @@ func (f *fan) check() {
 	if without == 0 {
 		f.t.Error("no parent continued without dead children; the test needs one")
 	}
-	f.t.Logf("%d families of %d children, %d kills: 0 stuck; %d children are done, parents continued without %d that are dead",
+	f.t.Logf("%d families of %d children, %d kills: 0 stuck; %d children are done, "+
+		"parents continued without %d that are dead",
 		f.families, f.children, f.kills, len(f.done), without)
 }

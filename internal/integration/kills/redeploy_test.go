@@ -50,7 +50,8 @@ func stopNodes(t *testing.T, url string, stops int) (late time.Duration) {
 	lines := f.lines
 	f.checkOnce(nodes)
 	ofStopped, ofOthers, gaps := handOversIn(lines, stopped)
-	t.Logf("a job done %v after the start; %d clean stops; hand-overs of a shard by a stopped node: %v; by one that continues: %v; between two jobs of a shard: %v",
+	t.Logf("a job done %v after the start; %d clean stops; hand-overs of a shard by a stopped node: %v; "+
+		"by one that continues: %v; between two jobs of a shard: %v",
 		start, stops, ofStopped, ofOthers, gaps)
 	return max(ofStopped.At(99)-scaled(handOverWithin, start, flowStart),
 		gaps.At(100)-scaled(flowGap, start, flowStart))

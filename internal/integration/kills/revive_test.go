@@ -73,7 +73,8 @@ func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 				t.Errorf("%d letters are dead, %d ran, %d of them twice; want 0, %d and 0",
 					dead, w.Revived.Load(), w.Twice.Load(), letters)
 			}
-			t.Logf("%d letters over %d shards revived in %v by %d clients, of which all but the last were killed; the queue did %.0f jobs a second before, and %.0f meanwhile beside the revived",
+			t.Logf("%d letters over %d shards revived in %v by %d clients, of which all but the last were killed; "+
+				"the queue did %.0f jobs a second before, and %.0f meanwhile beside the revived",
 				letters, o.Shards, took.Round(10*time.Millisecond), kills, alone, meanwhile)
 		})
 	}

@@ -47,7 +47,8 @@ func killOwners(t *testing.T, url string, kills int) (late time.Duration) {
 	}
 	f.finish(nodes)
 	may := flowShortTTL + scaled(successorsWithin, start, flowStart)
-	t.Logf("a job done %v after the start; %d kills with a TTL of %v, %v allowed; time until a job of each shard began: %v; until one that was not recovered: %v",
+	t.Logf("a job done %v after the start; %d kills with a TTL of %v, %v allowed; "+
+		"time until a job of each shard began: %v; until one that was not recovered: %v",
 		start, kills, flowShortTTL, may, next, unclaimed)
 	return max(next.At(99), unclaimed.At(99)) - may
 }

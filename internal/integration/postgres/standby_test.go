@@ -293,7 +293,8 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 				t.Errorf("%s on a standby: %v; want an error that says how to find the primary", name, err)
 			}
 			if got := errors.Is(err, ports.ErrUnusable); got != operatorsCall(name) {
-				t.Errorf("%s on a standby is ErrUnusable: %t; want true only for an operator's call, which is not repeated",
+				t.Errorf("%s on a standby is ErrUnusable: %t; "+
+					"want true only for an operator's call, which is not repeated",
 					name, got)
 			}
 		})

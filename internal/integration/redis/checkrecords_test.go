@@ -152,7 +152,8 @@ func TestRedisAQueueWithoutARecordIsReported(t *testing.T) {
 			t.Errorf("%s: the row is %+v, want a warning of the queue orders", name, row)
 		}
 		must(t, client.Del(t.Context(), "skein:{orders/1}:m").Err())
-		want := "the record of orders/1 is lost; the record of the queue orders is lost, and 1 of its 2 shards have lost theirs"
+		want := "the record of orders/1 is lost; " +
+			"the record of the queue orders is lost, and 1 of its 2 shards have lost theirs"
 		if row := records(); row.Status != ports.CheckFail || !row.Refuses || row.Value != want ||
 			!strings.Contains(row.Advice, "skein repair recount") {
 			t.Errorf("%s: the row is %+v, want it to fail and to name orders/1", name, row)

@@ -323,7 +323,8 @@ func TestRedisRecountStepReadsFewLargeRecords(t *testing.T) {
 		must(t, discarded(t, client, fmt.Sprintf("id-%03d", steps), fmt.Sprintf("id-%03d", 95-steps)))
 	}
 	if left := client.HLen(t.Context(), key("j")).Val(); ofReady < int(left*size/most) {
-		t.Errorf("%d of %d steps end in the list of ready jobs, which has %d of %d bytes, want at most %d bytes in each",
+		t.Errorf("%d of %d steps end in the list of ready jobs, "+
+			"which has %d of %d bytes, want at most %d bytes in each",
 			ofReady, steps, left, size, most)
 	}
 	(&stepped{worker: w}).agrees("after the recount")
