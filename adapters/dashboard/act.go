@@ -25,15 +25,22 @@ func (c *call) readForm() error {
 	if most == 0 {
 		most = 1 << 20
 	}
+
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, most)
+
+	// A server that can't set a deadline has its own timeouts.
 	deadline := http.NewResponseController(c.w)
-	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // if the server can't, its own timeouts apply
+	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime))
+
 	if c.r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
-		return newProblem(http.StatusUnsupportedMediaType, "The request is not a form", "Programs use the API below api/v1/. Nothing was changed.")
+		return newProblem(http.StatusUnsupportedMediaType, "The request is not a form",
+			"Programs use the API below api/v1/. Nothing was changed.")
 	}
 	if err := c.r.ParseForm(); err != nil {
-		return newProblem(http.StatusBadRequest, "The form can't be read", "It is too large or incomplete. Nothing was changed.")
+		return newProblem(http.StatusBadRequest, "The form can't be read",
+			"It is too large or incomplete. Nothing was changed.")
 	}
+
 	_ = deadline.SetReadDeadline(time.Time{})
 	return nil
 }
@@ -65,41 +72,117 @@ type op struct {
 
 // ops are all actions, by the name in forms.
 var ops = map[string]op{
-	"pause":   {do: plain(service.Pause), ofQueue: true, back: "queue", did: "The queue is paused. Its waiting jobs are not claimed."},
-	"resume":  {do: plain(service.Resume), ofQueue: true, back: "queue", did: "The queue is active."},
-	"forget":  {do: plain(service.Forget), ofQueue: true, sure: true, verb: "Forget the queue", did: "The queue is forgotten."},
+	"pause": {
+		do:      plain(service.Pause),
+		ofQueue: true,
+		back:    "queue",
+		did:     "The queue is paused. Its waiting jobs are not claimed.",
+	},
+	"resume": {do: plain(service.Resume), ofQueue: true, back: "queue", did: "The queue is active."},
+	"forget": {
+		do:      plain(service.Forget),
+		ofQueue: true,
+		sure:    true,
+		verb:    "Forget the queue",
+		did:     "The queue is forgotten.",
+	},
 	"recount": {do: plain(service.Recount), ofQueue: true, back: "queue", did: "The queue was recounted."},
 	"run-now": onJobs(service.RunNow, op{back: "jobs", verb: "Run now", did: "made due", things: "queued jobs"}),
 	"release": onJobs(service.Release, op{back: "jobs", verb: "Release", did: "released", things: "held jobs"}),
-	"bury":    onJobs(service.Bury, op{back: "jobs", verb: "Bury", did: "moved to the morgue", things: "queued jobs that have failed"}),
-	"delete":  onJobs(service.Delete, op{back: "jobs", sure: true, verb: "Delete", did: "deleted", things: "queued jobs that have failed"}),
-	"cancel":  {do: cancel(false), ofQueue: true, named: true, back: "busy", verb: "Cancel and put back", did: "cancelled, to be put back"},
-	"drop":    {do: cancel(true), ofQueue: true, named: true, back: "busy", sure: true, verb: "Cancel and drop", did: "cancelled, to be dropped"},
-	"revive":  onDead(service.Revive, op{back: "morgue", verb: "Revive", did: "queued again", things: "dead letters"}),
-	"purge":   onDead(service.Purge, op{back: "morgue", sure: true, verb: "Purge", did: "removed permanently", things: "dead letters"}),
-	"edit":    {do: (*call).edit, ofQueue: true, back: "id", did: "The payload is replaced."},
-	"discard": {do: (*call).discard, ofQueue: true, back: "unreadable", sure: true, verb: "Discard", did: "The record is removed."},
-	"track":   {do: onTracked(service.Track), ofQueue: true, back: "tracked", verb: "Track", did: "The id is tracked."},
-	"untrack": {do: onTracked(service.Untrack), ofQueue: true, back: "tracked", verb: "Untrack", did: "The id is no longer tracked."},
+	"bury": onJobs(service.Bury, op{
+		back: "jobs", verb: "Bury", did: "moved to the morgue", things: "queued jobs that have failed",
+	}),
+	"delete": onJobs(service.Delete, op{
+		back:   "jobs",
+		sure:   true,
+		verb:   "Delete",
+		did:    "deleted",
+		things: "queued jobs that have failed",
+	}),
+	"cancel": {
+		do:      cancel(false),
+		ofQueue: true,
+		named:   true,
+		back:    "busy",
+		verb:    "Cancel and put back",
+		did:     "cancelled, to be put back",
+	},
+	"drop": {
+		do:      cancel(true),
+		ofQueue: true,
+		named:   true,
+		back:    "busy",
+		sure:    true,
+		verb:    "Cancel and drop",
+		did:     "cancelled, to be dropped",
+	},
+	"revive": onDead(service.Revive, op{back: "morgue", verb: "Revive", did: "queued again", things: "dead letters"}),
+	"purge": onDead(service.Purge, op{
+		back:   "morgue",
+		sure:   true,
+		verb:   "Purge",
+		did:    "removed permanently",
+		things: "dead letters",
+	}),
+	"edit": {do: (*call).edit, ofQueue: true, back: "id", did: "The payload is replaced."},
+	"discard": {
+		do:      (*call).discard,
+		ofQueue: true,
+		back:    "unreadable",
+		sure:    true,
+		verb:    "Discard",
+		did:     "The record is removed.",
+	},
+	"track": {
+		do:      onTracked(service.Track),
+		ofQueue: true,
+		back:    "tracked",
+		verb:    "Track",
+		did:     "The id is tracked.",
+	},
+	"untrack": {
+		do:      onTracked(service.Untrack),
+		ofQueue: true,
+		back:    "tracked",
+		verb:    "Untrack",
+		did:     "The id is no longer tracked.",
+	},
 	"run-schedule": onSchedules(selectedBy(service.RunSchedules), op{
 		back: "schedules", sure: true, verb: "Push now for", did: "Pushed. The next tick stays as it is.",
 	}),
 	"pause-schedule": onSchedules(pauseSchedules, op{
-		back: "schedules", sure: true, verb: "Pause", did: "Paused. No tick fires until it is resumed.",
+		back:   "schedules",
+		sure:   true,
+		verb:   "Pause",
+		did:    "Paused. No tick fires until it is resumed.",
 		effect: "No tick fires until it is resumed. The reason is shown with the schedule.",
 	}),
 	"resume-schedule": onSchedules(selectedBy(service.ResumeSchedules), op{
-		back: "schedules", sure: true, verb: "Resume", did: "Resumed.",
+		back:   "schedules",
+		sure:   true,
+		verb:   "Resume",
+		did:    "Resumed.",
 		effect: "Ticks that were due meanwhile fire at once, as many as its catch-up allows.",
 	}),
 	"backfill-schedule": {
-		do: (*call).backfill, ofQueue: true, named: true, back: "schedules", verb: "Push", did: "pushed, one for each past tick of the range.",
+		do:      (*call).backfill,
+		ofQueue: true,
+		named:   true,
+		back:    "schedules",
+		verb:    "Push",
+		did:     "pushed, one for each past tick of the range.",
 	},
 	"remove-schedule": onSchedules(selectedBy(service.RemoveSchedules), op{
-		back: "schedules", removes: "schedule", sure: true, verb: "Remove", did: "The schedule is removed. What it has pushed stays.",
+		back:    "schedules",
+		removes: "schedule",
+		sure:    true,
+		verb:    "Remove",
+		did:     "The schedule is removed. What it has pushed stays.",
 	}),
-	"drain": {do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server drains. It gives up its shards."},
-	"work":  {do: onNode(service.ResumeNode), back: "nodes", did: "The server takes shards again."},
+	"drain": {
+		do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server drains. It gives up its shards.",
+	},
+	"work": {do: onNode(service.ResumeNode), back: "nodes", did: "The server takes shards again."},
 }
 
 // plain returns the function of an action that needs only the queue.
@@ -156,7 +239,10 @@ func (c *call) discard() (int, error) {
 	if err != nil || c.r.PostForm.Get("key") == "" {
 		return 0, errForm
 	}
-	_, err = asked(c, service.Discard, c.queue, &service.DiscardBody{Shard: shard, Keys: []string{c.r.PostForm.Get("key")}})
+
+	_, err = asked(c, service.Discard, c.queue, &service.DiscardBody{
+		Shard: shard, Keys: []string{c.r.PostForm.Get("key")},
+	})
 	return 0, err
 }
 
@@ -169,13 +255,17 @@ func (c *call) edit() (int, error) {
 	if err != nil {
 		return 0, errForm
 	}
-	text := strings.ReplaceAll(c.r.PostForm.Get("new"), "\r\n", "\n") // browsers end lines this way, and only payloads without these are edited
+
+	// Browsers end lines with \r\n, and only payloads without these are edited.
+	text := strings.ReplaceAll(c.r.PostForm.Get("new"), "\r\n", "\n")
 	return handled(asked(c, service.Edit, c.queue, &service.EditBody{
-		ID: c.r.PostForm.Get("id"), Edits: []service.Replacement{{Old: service.OctetsOf(old), New: service.OctetsOf([]byte(text))}},
+		ID:    c.r.PostForm.Get("id"),
+		Edits: []service.Replacement{{Old: service.OctetsOf(old), New: service.OctetsOf([]byte(text))}},
 	}))
 }
 
-var errForm = newProblem(http.StatusBadRequest, "The form can't be read", "The form names no action or target. Nothing was changed.")
+var errForm = newProblem(http.StatusBadRequest, "The form can't be read",
+	"The form names no action or target. Nothing was changed.")
 
 // flash is the result of the action just done.
 type flash struct {
@@ -190,6 +280,7 @@ func (c *call) flash() *flash {
 	if !known {
 		return nil
 	}
+
 	f := &flash{Text: done.did}
 	if n, err := strconv.ParseInt(q.Get("n"), 10, 64); err == nil && n >= 0 && done.named {
 		f.Count = strconv.FormatInt(n, 10)
@@ -215,6 +306,7 @@ func (c *call) act() (*view, error) {
 	if !known || o.ofQueue && c.queue == "" {
 		return nil, errForm
 	}
+
 	v, err := c.do(name, &o)
 	return v, leadingBack(err, c.back(&o, "", 0))
 }
@@ -228,6 +320,7 @@ func (c *call) acted(err error) {
 			return
 		}
 	}
+
 	c.looker.acted()
 }
 
@@ -238,21 +331,25 @@ func (c *call) do(name string, o *op) (*view, error) {
 	case form.Get("bulk") != "" && o.all != nil:
 		return c.actOnAll(name, o)
 	case o.named && len(c.ids()) == 0:
-		return nil, newProblem(http.StatusBadRequest, "No rows are marked", "Mark rows of the list first. Nothing was changed.")
+		return nil, newProblem(http.StatusBadRequest, "No rows are marked",
+			"Mark rows of the list first. Nothing was changed.")
 	case o.sure && form.Get("confirm") != strconv.Itoa(len(c.ids())):
 		return c.confirm(o)
 	}
+
 	count, err := o.do(c)
 	c.acted(err)
 	if err != nil {
 		return nil, err
 	}
+
 	if name == "edit" && form.Get("then") == "revive" {
 		name = "revive"
 		if count, err = ops[name].do(c); err != nil {
 			return nil, err
 		}
 	}
+
 	return &view{to: c.back(o, name, count)}, nil
 }
 
@@ -261,6 +358,7 @@ func (c *call) confirm(o *op) (*view, error) {
 	const most = 20
 	ids := c.ids()
 	b := &confirmBody{Verb: o.verb, Effect: o.effect, Question: o.verb + "?", Back: c.back(o, "", 0)}
+
 	if n := len(ids); n > 0 {
 		b.Question = o.verb + " " + strconv.Itoa(n) + map[bool]string{true: " id?", false: " ids?"}[n == 1]
 		b.IDs, b.More = ids[:min(n, most)], max(0, n-most)
@@ -268,6 +366,7 @@ func (c *call) confirm(o *op) (*view, error) {
 	if o.question != nil {
 		b.Question = o.question(c)
 	}
+
 	for field, values := range c.r.PostForm {
 		if field == "confirm" {
 			continue
@@ -276,6 +375,7 @@ func (c *call) confirm(o *op) (*view, error) {
 			b.Hidden = append(b.Hidden, hiddenField{field, value})
 		}
 	}
+
 	slices.SortFunc(b.Hidden, func(x, y hiddenField) int { return strings.Compare(x.Name, y.Name) })
 	b.Hidden = append(b.Hidden, hiddenField{"confirm", strconv.Itoa(len(ids))})
 	b.stays(c, o)
@@ -289,6 +389,7 @@ func (b *confirmBody) stays(c *call, o *op) {
 	if err != nil || o.back == "" {
 		return
 	}
+
 	values := to.Query()
 	sent := c.r.PostForm
 	for _, name := range backs[to.Path] {
@@ -296,6 +397,7 @@ func (b *confirmBody) stays(c *call, o *op) {
 			b.Hidden = append(b.Hidden, hiddenField{"back." + name, value})
 		}
 	}
+
 	if ofAll[to.Path] && !values.Has("q") {
 		b.Hidden = append(b.Hidden, hiddenField{"back.all", "1"})
 	}
@@ -307,7 +409,8 @@ func (b *confirmBody) stays(c *call, o *op) {
 // backs are the pages that have forms, and the parameters of these that are kept.
 var backs = map[string][]string{
 	"schedules": {"contains", "state", "after"}, "named": {"name", "state", "after"}, "schedule": {"name", "id"},
-	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"}, "jobs": {"list", "sort", "desc", "shard", "prefix", "tag", "from", "after"}, "id": {"id"},
+	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"},
+	"jobs": {"list", "sort", "desc", "shard", "prefix", "tag", "from", "after"}, "id": {"id"},
 	"morgue": {"group", "error", "tag", "sort", "desc", "asc", "prefix", "from", "after"},
 }
 
@@ -326,12 +429,14 @@ func (c *call) back(o *op, did string, handled int) string {
 	if page == "" && did == "" { // the queue still exists
 		page = "queue"
 	}
+
 	stood := c.stoodOn(page)
 	params := []string{"did", did}
 	queue := c.queue
-	if ofAll[page] && (form.Get("back.all") != "" || stood != nil && stood.Get("q") == "") { // the page of all queues
-		queue = ""
+	if ofAll[page] && (form.Get("back.all") != "" || stood != nil && stood.Get("q") == "") {
+		queue = "" // the page of all queues
 	}
+
 	if core.ValidateQueue(queue, 1) == nil {
 		params = append(params, "q", queue)
 	}
@@ -345,6 +450,7 @@ func (c *call) back(o *op, did string, handled int) string {
 		}
 		params = append(params, name, value)
 	}
+
 	if page == "" {
 		return href("./", "did", did)
 	}
@@ -359,10 +465,12 @@ func (c *call) stoodOn(page string) url.Values {
 	if err != nil || from.Host == "" || from.Host != c.r.Host || path.Base(from.Path) != page {
 		return nil
 	}
+
 	values, err := url.ParseQuery(from.RawQuery)
 	if err != nil {
 		return nil
 	}
+
 	for name, list := range values {
 		for _, value := range list {
 			if !utf8.ValidString(value) || len(value) > cmp.Or(textLimits[name], maxText) {
@@ -370,5 +478,6 @@ func (c *call) stoodOn(page string) url.Values {
 			}
 		}
 	}
+
 	return values
 }

@@ -50,7 +50,9 @@ func TestForgetAsksFirst(t *testing.T) {
 
 func TestActionsOnChosenJobs(t *testing.T) {
 	h := newHouse(t, Options{})
-	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: 25}}}})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
+		Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: 25}},
+	}})
 	h.ended(core.Failed, "no answer\nat line 3", numbered("a", 6)...)
 	page := h.get("/jobs?q=orders&list=retries")
 	says(t, page, "a00000 in 1 h 1 of 25 1 no answer …", "6 of 6")
@@ -63,7 +65,8 @@ func TestActionsOnChosenJobs(t *testing.T) {
 	if n := h.stats().Length(); w.Code != http.StatusOK || n != 5 {
 		t.Errorf("status %d, %d jobs are left before it was confirmed", w.Code, n)
 	}
-	says(t, h.do("op", "delete", "q", "orders", "id", "a00004", "id", "a00005", "back", "jobs", "confirm", "2"), "2 deleted")
+	says(t, h.do("op", "delete", "q", "orders", "id", "a00004", "id", "a00005", "back", "jobs", "confirm", "2"),
+		"2 deleted")
 	if s := h.stats(); s.Length() != 3 || s.Dead != 1 {
 		t.Errorf("%d jobs and %d dead letters", s.Length(), s.Dead)
 	}
@@ -120,7 +123,8 @@ func TestAConfirmationIsForTheNumberOfIDs(t *testing.T) {
 		w := h.form(append(form, "confirm", confirmed)...)
 		page := w.Body.String()
 		says(t, page, "Purge 20 ids?")
-		if asked := strings.Count(page, `name="confirm"`); w.Code != http.StatusOK || asked != 1 || field(t, page, "confirm") != "20" {
+		if asked := strings.Count(page, `name="confirm"`); w.Code != http.StatusOK || asked != 1 ||
+			field(t, page, "confirm") != "20" {
 			t.Errorf("confirmed %q: status %d, %d fields to confirm, want 1 for 20 ids", confirmed, w.Code, asked)
 		}
 		if n := h.stats().Dead; n != 20 {
@@ -165,7 +169,8 @@ func TestCancelWhatRuns(t *testing.T) {
 	h.advance(2 * time.Minute)
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8})
 	says(t, h.get("/busy"), "blue alive: 0 of 8 lanes busy", "2 buffered, or just started", "2 min ● long")
-	says(t, h.do("op", "cancel", "q", "orders", "id", "a", "back", "busy"), "1 cancelled, to be put back", "to be put back")
+	says(t, h.do("op", "cancel", "q", "orders", "id", "a", "back", "busy"), "1 cancelled, to be put back",
+		"to be put back")
 	says(t, h.form("op", "drop", "q", "orders", "id", "b", "back", "busy").Body.String(), "Cancel and drop 1 id?")
 	says(t, h.do("op", "drop", "q", "orders", "id", "b", "back", "busy", "confirm", "1"), "to be dropped")
 	h.advance(2 * time.Hour)
@@ -189,7 +194,8 @@ func TestPurgeOfAllShowsTheCountAndAsksAgainIfItGrows(t *testing.T) {
 		h.ended(core.Buried, "timeout", numbered("b", 3)...)
 		h.advance(time.Second)
 		page := h.get("/sheet?q=orders&op=purge&error=boom")
-		says(t, page, "Purge dead letters of orders whose error contains “boom”", "5 match of 8.", "This can't be undone.", "Purge 5")
+		says(t, page, "Purge dead letters of orders whose error contains “boom”", "5 match of 8.",
+			"This can't be undone.", "Purge 5")
 		before := field(t, page, "before")
 		form := []string{"op", "purge", "q", "orders", "bulk", "1", "error", "boom", "before", before}
 		w := h.form(append(form, "confirm", "4")...)
@@ -203,7 +209,9 @@ func TestPurgeOfAllShowsTheCountAndAsksAgainIfItGrows(t *testing.T) {
 		if n := h.stats().Dead; n != 4 {
 			t.Errorf("%d are left", n)
 		}
-		if w := h.form("op", "purge", "q", "orders", "bulk", "1", "before", "yesterday"); w.Code != http.StatusBadRequest {
+		if w := h.form(
+			"op", "purge", "q", "orders", "bulk", "1", "before", "yesterday",
+		); w.Code != http.StatusBadRequest {
 			t.Errorf("status %d", w.Code)
 		}
 	})
@@ -222,7 +230,8 @@ func TestReviveOfAllGoesOnInSteps(t *testing.T) {
 			if steps > 10 {
 				t.Fatal("it does not end")
 			}
-			page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "continue", field(t, page, "continue"), "looked", field(t, page, "looked"))
+			page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"),
+				"continue", field(t, page, "continue"), "looked", field(t, page, "looked"))
 		}
 		says(t, page, "2500 queued again")
 		if s := h.stats(); s.Dead != 0 || s.Length() != 2500 {
@@ -244,7 +253,8 @@ func TestAStepThatFailsIsGoneOnFrom(t *testing.T) {
 			t.Fatalf("%d are left", n)
 		}
 		h.store.fails = nil
-		says(t, h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "continue", field(t, page, "continue")), "900 queued again")
+		says(t, h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"),
+			"continue", field(t, page, "continue")), "900 queued again")
 	})
 }
 
@@ -257,16 +267,18 @@ func TestStepsGoOnByThemselvesOnlyFromHere(t *testing.T) {
 		change func(http.Header)
 		auto   bool
 	}{
-		"our own page":                    {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, true},
-		"another site":                    {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "cross-site") }, false},
-		"another site of ours":            {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "same-site") }, false},
-		"typed":                           {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "none") }, false},
-		"an old browser":                  {target, func(http.Header) {}, false},
-		"an old browser, our own page":    {target, func(h http.Header) { h.Set("Referer", "http://localhost:8080/jobs/sheet") }, true},
-		"an old browser, another site":    {target, func(h http.Header) { h.Set("Referer", "http://evil.example/") }, false},
-		"a step that has got nowhere":     {target + "&was=3", func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, false},
-		"a step that has got a bit on":    {target + "&was=2", func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, true},
-		"a step without a place to go on": {strings.ReplaceAll(target, "continue=x", "continue="), func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, false},
+		"our own page":                 {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, true},
+		"another site":                 {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "cross-site") }, false},
+		"another site of ours":         {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "same-site") }, false},
+		"typed":                        {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "none") }, false},
+		"an old browser":               {target, func(http.Header) {}, false},
+		"an old browser, our own page": {target, func(h http.Header) { h.Set("Referer", "http://localhost:8080/jobs/sheet") }, true},
+		"an old browser, another site": {target, func(h http.Header) { h.Set("Referer", "http://evil.example/") }, false},
+		"a step that has got nowhere":  {target + "&was=3", func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, false},
+		"a step that has got a bit on": {target + "&was=2", func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, true},
+		"a step without a place to go on": {strings.ReplaceAll(target, "continue=x", "continue="), func(h http.Header) {
+			h.Set("Sec-Fetch-Site", "same-origin")
+		}, false},
 	} {
 		r := request(http.MethodGet, tt.target, nil)
 		tt.change(r.Header)
@@ -281,18 +293,23 @@ func TestEditAPayload(t *testing.T) {
 	h.push("orders", "a", 0, `{"n":1}`, "\xff\xfe")
 	h.end("orders", core.Buried, "boom")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "The id is only in the morgue; revive its dead letter to run it again.", `"n": 1`, "binary: fffe", "00000000 ff fe")
+	says(t, page, "The id is only in the morgue; revive its dead letter to run it again.", `"n": 1`, "binary: fffe",
+		"00000000 ff fe")
 	if n := strings.Count(page, `value="edit"`); n != 1 {
 		t.Errorf("%d payloads can be edited", n)
 	}
-	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "{\"n\":\r\n2}", "back", "id", "back.id", "a")
+	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "{\"n\":\r\n2}",
+		"back", "id", "back.id", "a")
 	says(t, page, "The payload is replaced.", `"n": 2`)
-	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "3", "then", "revive", "back", "id", "back.id", "a")
+	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "3", "then", "revive",
+		"back", "id", "back.id", "a")
 	says(t, page, "queued again", "Waits: no server serves the queue.")
 	if s := h.stats(); s.Dead != 0 || s.Length() != 1 {
 		t.Errorf("%d dead, %d queued", s.Dead, s.Length())
 	}
-	saysNot(t, newHouse(t, Options{API: httpapi.Options{RedactPayload: func(string, string, []byte) []byte { return []byte("hidden") }}}).editable(t), `value="edit"`, "secret")
+	saysNot(t, newHouse(t, Options{API: httpapi.Options{RedactPayload: func(string, string, []byte) []byte {
+		return []byte("hidden")
+	}}}).editable(t), `value="edit"`, "secret")
 }
 
 // editable returns the page of a dead letter with a secret.
@@ -357,7 +374,8 @@ func TestFewerThanWereConfirmedArePurged(t *testing.T) {
 		page := h.get("/sheet?q=orders&op=purge")
 		before := field(t, page, "before")
 		h.do("op", "revive", "q", "orders", "id", "a00001", "id", "a00002")
-		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", field(t, page, "confirm")), "3 removed permanently")
+		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", field(t, page, "confirm")),
+			"3 removed permanently")
 		if w := h.form("op", "purge", "q", "orders", "bulk", "1", "before", before); w.Code != http.StatusOK {
 			t.Errorf("status %d of what was not confirmed", w.Code)
 		}
@@ -392,10 +410,13 @@ func TestARefusedPageLeadsBackToItsList(t *testing.T) {
 		form []string
 		want string
 	}{
-		"nothing marked": {Options{}, []string{"op", "delete", "q", "orders", "back", "jobs", "back.list", "retries"}, "jobs?list=retries&amp;q=orders"},
-		"not allowed":    {refuses, []string{"op", "revive", "q", "orders", "id", "a"}, "morgue?q=orders"},
-		"all refused":    {refuses, []string{"op", "revive", "q", "orders", "bulk", "1", "before", "2030-01-02T15:04:05Z"}, "morgue?q=orders"},
-		"not forgotten":  {refuses, []string{"op", "forget", "q", "orders", "confirm", "0"}, "queue?q=orders"},
+		"nothing marked": {
+			Options{}, []string{"op", "delete", "q", "orders", "back", "jobs", "back.list", "retries"},
+			"jobs?list=retries&amp;q=orders",
+		},
+		"not allowed":   {refuses, []string{"op", "revive", "q", "orders", "id", "a"}, "morgue?q=orders"},
+		"all refused":   {refuses, []string{"op", "revive", "q", "orders", "bulk", "1", "before", "2030-01-02T15:04:05Z"}, "morgue?q=orders"},
+		"not forgotten": {refuses, []string{"op", "forget", "q", "orders", "confirm", "0"}, "queue?q=orders"},
 	} {
 		w := newHouse(t, tt.o).form(tt.form...)
 		if page := w.Body.String(); w.Code < 400 || !strings.Contains(page, `<a href="`+tt.want+`">Back</a>`) {
@@ -436,8 +457,12 @@ func TestAnActionReturnsToWhereOneWas(t *testing.T) {
 			{"queue?q=orders&by=owner&span=24h", []string{"op", "pause", "q", "orders"}, "queue?by=owner&did=pause&q=orders&span=24h"},
 			{"busy", []string{"op", "cancel", "q", "orders", "id", "a", "back", "busy"}, "busy?did=cancel&n=0"},
 			{"busy?q=orders", []string{"op", "cancel", "q", "orders", "id", "a", "back", "busy"}, "busy?did=cancel&n=0&q=orders"},
-			{"morgue?q=orders&sort=id&prefix=a", []string{"op", "revive", "q", "orders", "id", "zz", "back", "morgue"}, "morgue?did=revive&n=0&prefix=a&q=orders&sort=id"},
-			{"http://evil.example/skein/morgue?sort=id", []string{"op", "revive", "q", "orders", "id", "zz", "back", "morgue"}, "morgue?did=revive&n=0&q=orders"},
+			{"morgue?q=orders&sort=id&prefix=a", []string{
+				"op", "revive", "q", "orders", "id", "zz", "back", "morgue",
+			}, "morgue?did=revive&n=0&prefix=a&q=orders&sort=id"},
+			{"http://evil.example/skein/morgue?sort=id", []string{
+				"op", "revive", "q", "orders", "id", "zz", "back", "morgue",
+			}, "morgue?did=revive&n=0&q=orders"},
 			{"elsewhere?sort=id", []string{"op", "revive", "q", "orders", "id", "zz", "back", "morgue"}, "morgue?did=revive&n=0&q=orders"},
 		} {
 			if to, page := h.sent(tt.from, tt.form...); to != tt.want {
@@ -446,7 +471,10 @@ func TestAnActionReturnsToWhereOneWas(t *testing.T) {
 		}
 
 		_, page := h.sent("busy", "op", "drop", "q", "orders", "id", "a", "back", "busy")
-		if to, _ := h.sent("act", "op", "drop", "q", "orders", "id", "a", "back", "busy", "back.all", field(t, page, "back.all"), "confirm", "1"); to != "busy?did=drop&n=0" {
+		if to, _ := h.sent("act",
+			"op", "drop", "q", "orders", "id", "a", "back", "busy",
+			"back.all", field(t, page, "back.all"), "confirm", "1",
+		); to != "busy?did=drop&n=0" {
 			t.Errorf("after a question to %q", to)
 		}
 
@@ -454,8 +482,10 @@ func TestAnActionReturnsToWhereOneWas(t *testing.T) {
 		r := request(http.MethodGet, "/sheet?q=orders&op=revive&prefix=a", nil)
 		r.Header.Set("Referer", "http://localhost:8080/skein/morgue?q=orders&sort=id&prefix=a")
 		page = answerOf(h.board, r).Body.String()
-		to, _ := h.sent("sheet", "op", "revive", "q", "orders", "bulk", "1", "prefix", "a", "before", field(t, page, "before"), "back.sort", field(t, page, "back.sort"))
-		if want := "morgue?did=revive&n=3&q=orders&sort=id"; to != want || !strings.Contains(page, `href="morgue?prefix=a&amp;q=orders&amp;sort=id">No`) {
+		to, _ := h.sent("sheet", "op", "revive", "q", "orders", "bulk", "1", "prefix", "a",
+			"before", field(t, page, "before"), "back.sort", field(t, page, "back.sort"))
+		if want := "morgue?did=revive&n=3&q=orders&sort=id"; to != want ||
+			!strings.Contains(page, `href="morgue?prefix=a&amp;q=orders&amp;sort=id">No`) {
 			t.Errorf("after an action on all to %q, want %q: %s", to, want, page)
 		}
 	})

@@ -36,11 +36,13 @@ func (c *call) auditPage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	b := &auditBody{Now: s.view.Now}
 	reply, err := asked(c, service.Audit, "", &service.AuditQuery{Queue: c.queue, Limit: auditShown})
 	if err != nil {
 		return nil, err
 	}
+
 	for at := range reply.Items {
 		b.Rows = append(b.Rows, auditRowOf(&reply.Items[at], b.Now))
 	}
@@ -49,7 +51,16 @@ func (c *call) auditPage() (*view, error) {
 }
 
 func auditRowOf(a *service.AuditRow, now time.Time) auditRow {
-	r := auditRow{AuditRow: *a, Key: strconv.FormatInt(a.At.UnixMicro(), 10), At: when{a.At, later(now, a.At)}, On: on(a), Class: "good", Sign: "✓", Result: "done"}
+	r := auditRow{
+		AuditRow: *a,
+		Key:      strconv.FormatInt(a.At.UnixMicro(), 10),
+		At:       when{a.At, later(now, a.At)},
+		On:       on(a),
+		Class:    "good",
+		Sign:     "✓",
+		Result:   "done",
+	}
+
 	switch {
 	case !a.Ended:
 		r.Class, r.Sign, r.Result = "late", "▲", "not ended"
@@ -72,7 +83,9 @@ func later(a, b time.Time) time.Time {
 
 // chooses reports whether the action is one on all entries that match.
 func chooses(a *service.AuditRow) bool {
-	return strings.HasSuffix(a.Action, " all") || strings.Contains(a.Action, " all ") || strings.HasSuffix(a.Action, " failed")
+	return strings.HasSuffix(a.Action, " all") ||
+		strings.Contains(a.Action, " all ") ||
+		strings.HasSuffix(a.Action, " failed")
 }
 
 // on describes what an action was done to.

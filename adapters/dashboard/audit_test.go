@@ -20,12 +20,16 @@ func TestAudit(t *testing.T) {
 	h.do("op", "pause", "q", "orders", "reason", " the bank\n is away ")
 	h.advance(3 * time.Minute)
 	h.do("op", "pause", "q", "orders")
-	for page, want := range map[string]string{"/": "paused by ann (the bank is away), 1 waiting for 3 min", "/queue?q=orders": "‖ Paused 3 min ago by ann: the bank is away"} {
+	for page, want := range map[string]string{
+		"/":               "paused by ann (the bank is away), 1 waiting for 3 min",
+		"/queue?q=orders": "‖ Paused 3 min ago by ann: the bank is away",
+	} {
 		says(t, h.get(page), want)
 	}
 	h.do("op", "revive", "q", "orders", "id", "a00001", "id", "a00002", "id", "a00003", "id", "a00004", "id", "never")
 	page := h.get("/audit")
-	says(t, page, "pause orders – ann the bank is away ✓ done", "revive orders a00001, a00002, a00003 and 2 more ann – ✓ 4 changed")
+	says(t, page, "pause orders – ann the bank is away ✓ done",
+		"revive orders a00001, a00002, a00003 and 2 more ann – ✓ 4 changed")
 	if strings.Index(page, "revive") > strings.Index(page, "the bank is away") {
 		t.Error("the newest action is not the first")
 	}

@@ -41,7 +41,8 @@ func TestBackfill(t *testing.T) {
 	h.schedule("each", "a", "nightly", nil)
 
 	page := h.get("/schedule?q=orders&name=nightly&id=a")
-	says(t, page, "Backfill pushes for past ticks, after a preview", "in Europe/Madrid Preview", "make up … for Tue 1 Jan 04:04 CET")
+	says(t, page, "Backfill pushes for past ticks, after a preview", "in Europe/Madrid Preview",
+		"make up … for Tue 1 Jan 04:04 CET")
 	saysNot(t, page, "make up … for Mon")
 
 	preview := h.get(past("2029-12-20T23:00", "2029-12-31T23:00:00"))
@@ -53,7 +54,8 @@ func TestBackfill(t *testing.T) {
 	if q := h.stats(); q.Waiting() != 0 {
 		t.Errorf("a preview has pushed: %+v", q)
 	}
-	says(t, h.do(answer(t, preview)...), "11 pushed, one for each past tick of the range.", "nightly ◷ missed", "The id's job is queued.")
+	says(t, h.do(answer(t, preview)...), "11 pushed, one for each past tick of the range.", "nightly ◷ missed",
+		"The id's job is queued.")
 	says(t, h.get("/audit"), "backfill schedule", "the bank was closed", "ann", "11 changed")
 
 	one := h.get(past("2029-12-20T23:00:00", "2029-12-20T23:00:01"))
@@ -86,7 +88,11 @@ func TestRangesThatCantBeBackfilled(t *testing.T) {
 		}
 	}
 	says(t, h.get(past("", "")), "Preview", "Back")
-	for target, status := range map[string]int{past("x", "x") + "&id=": 400, "/backfill?q=orders&name=nix&id=a": 404, "/backfill?q=nix&name=n&id=a": 404} {
+	for target, status := range map[string]int{
+		past("x", "x") + "&id=":            400,
+		"/backfill?q=orders&name=nix&id=a": 404,
+		"/backfill?q=nix&name=n&id=a":      404,
+	} {
 		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != status {
 			t.Errorf("%s: status %d, want %d", target, w.Code, status)
 		}
@@ -111,7 +117,9 @@ func TestABackfillOfAnotherPreviewIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, lost := range [][]string{form, append(form, "ticks", ""), {"op", "backfill-schedule", "q", "orders", "name", "nightly", "id", "a"}} {
+	for _, lost := range [][]string{
+		form, append(form, "ticks", ""), {"op", "backfill-schedule", "q", "orders", "name", "nightly", "id", "a"},
+	} {
 		if w := h.form(lost...); w.Code != http.StatusConflict && w.Code != http.StatusBadRequest {
 			t.Errorf("%q: status %d", lost, w.Code)
 		}

@@ -21,10 +21,12 @@ type spark struct {
 func sparkOf(minutes []inspect.MinuteStats, now time.Time) *spark {
 	const n, up, down = 60, 16, 8
 	done, failed := series(minutes, now.Truncate(time.Minute).Add(-(n-1)*time.Minute), time.Minute, n)
+
 	pixels := min(up/max(1, slices.Max(done)), down/max(1, slices.Max(failed)))
 	b := barsAt{0, sparkWidth / n, up, pixels}
 	s := &spark{Done: b.strokes(done), Failed: b.down().strokes(failed)}
-	s.Text = fmt.Sprintf("%s done, %s failed within an hour", figures.Count(int64(sum(done))), figures.Count(int64(sum(failed))))
+	s.Text = fmt.Sprintf("%s done, %s failed within an hour",
+		figures.Count(int64(sum(done))), figures.Count(int64(sum(failed))))
 	return s
 }
 

@@ -12,8 +12,10 @@ import (
 
 func matchOf(values url.Values) service.Match {
 	return service.Match{
-		Prefix: service.Given(values.Get("prefix")), Group: service.Given(values.Get("group")), Error: service.Given(values.Get("error")),
-		Tag: service.Given(values.Get("tag")),
+		Prefix: service.Given(values.Get("prefix")),
+		Group:  service.Given(values.Get("group")),
+		Error:  service.Given(values.Get("error")),
+		Tag:    service.Given(values.Get("tag")),
 	}
 }
 
@@ -28,12 +30,14 @@ func chosen(m service.Match, things, queue string) string {
 	case m.Error == "" && m.Tag == "":
 		text = "all " + text
 	}
+
 	if m.Tag != "" {
 		text += " with the tag “" + shown(string(m.Tag)) + "”"
 	}
 	if m.Error != "" {
 		text += " whose error contains “" + shown(string(m.Error)) + "”"
 	}
+
 	return text
 }
 
@@ -57,11 +61,25 @@ type sheetBody struct {
 
 func (c *call) sheetOf(name string, o *op, m service.Match, before time.Time) *sheetBody {
 	b := &sheetBody{
-		Op: name, Verb: o.verb, Words: chosen(m, o.things, c.queue), Queue: c.queue, Sure: o.sure, Match: m, Before: before, Now: c.looker.now(),
-		Linked: c.o.API.RedactID == nil, Stood: c.stood(o.back),
+		Op:     name,
+		Verb:   o.verb,
+		Words:  chosen(m, o.things, c.queue),
+		Queue:  c.queue,
+		Sure:   o.sure,
+		Match:  m,
+		Before: before,
+		Now:    c.looker.now(),
+		Linked: c.o.API.RedactID == nil,
+		Stood:  c.stood(o.back),
 	}
+
 	if len(b.Stood) == 0 && o.back == "morgue" {
-		b.Stood = fields("back.group", string(m.Group), "back.error", string(m.Error), "back.tag", string(m.Tag), "back.prefix", string(m.Prefix))
+		b.Stood = fields(
+			"back.group", string(m.Group),
+			"back.error", string(m.Error),
+			"back.tag", string(m.Tag),
+			"back.prefix", string(m.Prefix),
+		)
 	}
 	b.Back = b.to(o)
 	return b
@@ -86,7 +104,8 @@ func (c *call) stood(page string) (list []hiddenField) {
 func (b *sheetBody) to(o *op, params ...string) string {
 	params = append([]string{"q", b.Queue}, params...)
 	for _, f := range b.Stood {
-		if name := strings.TrimPrefix(f.Name, "back."); len(params) == 2 || b.Match.Group == "" || name != "group" && name != "after" {
+		if name := strings.TrimPrefix(f.Name, "back."); len(params) == 2 || b.Match.Group == "" ||
+			name != "group" && name != "after" {
 			params = append(params, name, f.Value)
 		}
 	}
@@ -99,9 +118,11 @@ func (c *call) try(b *sheetBody, o *op) error {
 	if err != nil {
 		return err
 	}
+
 	b.Result = r
 	b.Sample = r.LookedAt < r.Total
-	b.AllDue = b.Op == "run-now" && r.Handled == 0 && r.Later == 0 && r.Total > 0 && !b.Sample && b.Match == service.Match{}
+	b.AllDue = b.Op == "run-now" && r.Handled == 0 && r.Later == 0 && r.Total > 0 && !b.Sample &&
+		b.Match == service.Match{}
 	return nil
 }
 
@@ -125,6 +146,7 @@ func (c *call) sheet() (*view, error) {
 	if err := c.admitPreview(); err != nil {
 		return nil, err
 	}
+
 	s, _, err := c.of()
 	if err != nil {
 		return nil, err
@@ -132,6 +154,7 @@ func (c *call) sheet() (*view, error) {
 	if s.failed != nil { // entries that can't be looked at now can't be acted on
 		return nil, c.storeProblem(s.failed)
 	}
+
 	b := c.sheetOf(name, &o, matchOf(q), c.looker.now())
 	if err := c.try(b, &o); err != nil {
 		return nil, leadingBack(err, b.Back)
@@ -146,8 +169,11 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	if err != nil {
 		return nil, errForm
 	}
+
 	b := c.sheetOf(name, o, matchOf(form), before)
 	going := form.Get("continue")
+
+	// More entries than were confirmed need another confirmation.
 	if going == "" && o.sure {
 		if err := c.try(b, o); err != nil {
 			return nil, leadingBack(err, b.Back)
@@ -157,6 +183,7 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 			return &view{page: "sheet", title: o.verb, body: b}, nil
 		}
 	}
+
 	reply, err := o.all(c, &service.BulkBody{Match: &b.Match, Before: &before, Continue: going})
 	c.acted(err)
 	failed := ""
@@ -165,16 +192,32 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	} else if err != nil {
 		return nil, leadingBack(err, b.Back)
 	}
+
 	if reply.Continue == "" {
 		return &view{to: b.to(o, "did", name, "n", strconv.Itoa(reply.Handled))}, nil
 	}
+
 	stood := make([]string, 0, 2*len(b.Stood))
 	for _, f := range b.Stood {
 		stood = append(stood, f.Name, f.Value)
 	}
-	return &view{to: href("steps", append(stood, "q", c.queue, "op", name, "group", string(b.Match.Group), "error", string(b.Match.Error), "tag", string(b.Match.Tag), "prefix", string(b.Match.Prefix),
-		"before", form.Get("before"), "continue", reply.Continue, "looked", strconv.Itoa(reply.LookedAt), "handled", strconv.Itoa(reply.Handled),
-		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "reason", form.Get("reason"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)...)}, nil
+	return &view{to: href("steps", append(stood,
+		"q", c.queue,
+		"op", name,
+		"group", string(b.Match.Group),
+		"error", string(b.Match.Error),
+		"tag", string(b.Match.Tag),
+		"prefix", string(b.Match.Prefix),
+		"before", form.Get("before"),
+		"continue", reply.Continue,
+		"looked", strconv.Itoa(reply.LookedAt),
+		"handled", strconv.Itoa(reply.Handled),
+		"total", strconv.Itoa(reply.Total),
+		"was", form.Get("looked"),
+		"reason", form.Get("reason"),
+		"away", strconv.Itoa(len(reply.Unreached)),
+		"failed", failed,
+	)...)}, nil
 }
 
 // grown reports whether an action takes more than was confirmed. There may be fewer, since others
@@ -206,14 +249,26 @@ func (c *call) steps() (*view, error) {
 	o, known := ops[name]
 	before, err := time.Parse(time.RFC3339Nano, q.Get("before"))
 	if err != nil || !known || o.all == nil || q.Get("continue") == "" {
-		return nil, newProblem(http.StatusBadRequest, "The address can't be read", "It does not belong to an action in progress.")
+		return nil, newProblem(http.StatusBadRequest, "The address can't be read",
+			"It does not belong to an action in progress.")
 	}
-	b := &stepsBody{sheetBody: c.sheetOf(name, &o, matchOf(q), before), Continue: q.Get("continue"), Reason: q.Get("reason")}
-	for field, into := range map[string]*int{"looked": &b.Looked, "handled": &b.Handled, "total": &b.Total, "away": &b.Away} {
+
+	b := &stepsBody{
+		sheetBody: c.sheetOf(name, &o, matchOf(q), before),
+		Continue:  q.Get("continue"),
+		Reason:    q.Get("reason"),
+	}
+	for field, into := range map[string]*int{
+		"looked":  &b.Looked,
+		"handled": &b.Handled,
+		"total":   &b.Total,
+		"away":    &b.Away,
+	} {
 		if n, err := strconv.Atoi(q.Get(field)); err == nil && n >= 0 {
 			*into = n
 		}
 	}
+
 	was, err := strconv.Atoi(q.Get("was"))
 	b.Failed = q.Get("failed") != ""
 	b.Auto = (err != nil || b.Looked > was) && !b.Failed && c.fromHere()

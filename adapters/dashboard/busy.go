@@ -112,17 +112,20 @@ func (c *call) busyPage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	b := &busyBody{Queue: c.queue, Now: s.view.Now, May: c.may(), Linked: c.o.API.RedactID == nil}
 	if c.queue != "" {
 		if _, _, err := c.of(); err != nil {
 			return nil, err
 		}
 	}
+
 	began := c.began(s)
 	byOwner := map[string]*busyServer{}
 	for at := range s.view.Nodes {
 		b.server(&s.view.Nodes[at], byOwner)
 	}
+
 	asked := 0
 	for at := range s.view.Stats {
 		stats := &s.view.Stats[at]
@@ -136,6 +139,7 @@ func (c *call) busyPage() (*view, error) {
 		}
 		b.claims(c, s, stats, began, byOwner)
 	}
+
 	for at := range s.view.Nodes {
 		owner := s.view.Nodes[at].Owner
 		n := byOwner[owner]
@@ -146,10 +150,11 @@ func (c *call) busyPage() (*view, error) {
 		n.sort()
 		b.Servers = append(b.Servers, *n)
 	}
-	for _, n := range byOwner { // servers that the list of servers lacks
+	for _, n := range byOwner { // the list of servers lacks these
 		n.sort()
 		b.Servers = append(b.Servers, *n)
 	}
+
 	slices.SortStableFunc(b.Servers, func(x, y busyServer) int { return strings.Compare(x.Name, y.Name) })
 	return &view{page: "busy", title: "Busy", live: true, body: b}, nil
 }
@@ -166,7 +171,9 @@ func (c *call) began(s *snapshot) map[claimKey]time.Time {
 	for at := range s.view.Nodes {
 		n := &s.view.Nodes[at]
 		for _, j := range n.Status.Longest {
-			all[claimKey{n.Owner, j.Shard.String(), c.door.Service.ID(j.Shard.Queue, j.ID), j.Receipt.Token}] = j.Began.Time()
+			all[claimKey{
+				n.Owner, j.Shard.String(), c.door.Service.ID(j.Shard.Queue, j.ID), j.Receipt.Token,
+			}] = j.Began.Time()
 		}
 	}
 	return all
@@ -177,7 +184,15 @@ func (b *busyBody) server(n *inspect.Node, byOwner map[string]*busyServer) {
 	if b.Queue != "" && !slices.Contains(n.Queues, b.Queue) {
 		return
 	}
-	server := &busyServer{Name: n.Name, State: n.State.String(), Running: n.Status.Running, Claimed: n.Status.Claimed, Lanes: n.Lanes, Busy: n.Status.Busy}
+
+	server := &busyServer{
+		Name:    n.Name,
+		State:   n.State.String(),
+		Running: n.Status.Running,
+		Claimed: n.Status.Claimed,
+		Lanes:   n.Lanes,
+		Busy:    n.Status.Busy,
+	}
 	for _, q := range n.Status.Queues {
 		if b.Queue == q.Queue {
 			server.Running, server.Claimed, server.Busy = q.Running, q.Claimed, q.Busy
@@ -187,9 +202,17 @@ func (b *busyBody) server(n *inspect.Node, byOwner map[string]*busyServer) {
 }
 
 // claims adds the claims of a queue.
-func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began map[claimKey]time.Time, byOwner map[string]*busyServer) {
+func (b *busyBody) claims(
+	c *call,
+	s *snapshot,
+	stats *inspect.QueueStats,
+	began map[claimKey]time.Time,
+	byOwner map[string]*busyServer,
+) {
 	queue := stats.Queue.Name
-	reply, err := asked(c, service.Claimed, queue, &service.ClaimedQuery{PageQuery: service.PageQuery{Limit: busyRows, ErrorBytes: 100}})
+	reply, err := asked(c, service.Claimed, queue, &service.ClaimedQuery{
+		PageQuery: service.PageQuery{Limit: busyRows, ErrorBytes: 100},
+	})
 	if err != nil {
 		b.Failed = append(b.Failed, queue+": "+c.errorText(queue, "", err.Error()))
 		return
@@ -197,6 +220,7 @@ func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began
 	if reply.Next != "" {
 		b.More = append(b.More, queue)
 	}
+
 	var run core.Histogram
 	if d := s.details[queue]; d != nil {
 		for at := range d.hour {
@@ -205,21 +229,30 @@ func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began
 	}
 	p99 := run.Quantile(0.99)
 	takers := sync.OnceValue(func() *takers { return s.takersOf(stats) }) // most queues have no orphan
+
 	for at := range reply.Items {
 		j := &reply.Items[at]
 		row := busyRow{
-			Queue: queue, Shard: j.Shard[strings.LastIndex(j.Shard, "/")+1:], ID: j.ID, Retries: j.Retries, Token: j.Token,
-			LeaseUntil: when{j.LeaseUntil, b.Now}, P99: onScale(p99), Began: when{j.Since, b.Now},
+			Queue:      queue,
+			Shard:      j.Shard[strings.LastIndex(j.Shard, "/")+1:],
+			ID:         j.ID,
+			Retries:    j.Retries,
+			Token:      j.Token,
+			LeaseUntil: when{j.LeaseUntil, b.Now},
+			P99:        onScale(p99),
+			Began:      when{j.Since, b.Now},
 		}
 		if j.Cancelled {
 			row.Cancelled = map[bool]string{true: "to be dropped", false: "to be put back"}[j.Drop]
 		}
+
 		since, runs := began[claimKey{j.Owner, j.Shard, j.ID, j.Token}]
 		if runs {
 			row.Began.At = since
 		}
 		row.Took = max(0, b.Now.Sub(row.Began.At))
 		row.Bar, row.Slow = onScale(row.Took), slow(row.Took, p99)
+
 		switch n := byOwner[j.Owner]; {
 		case j.LeaseOver:
 			row.Taker, row.Nobody = takers().of(row.Shard)
@@ -254,12 +287,14 @@ func (s *snapshot) takersOf(stats *inspect.QueueStats) *takers {
 			t.owners[sh.Shard.Index] = cmp.Or(named[sh.Owner], sh.Owner)
 		}
 	}
+
 	var serve []string
 	for _, server := range s.serversOf(stats.Queue.Name) {
 		if server.State == inspect.NodeAlive.String() {
 			serve = append(serve, server.Name)
 		}
 	}
+
 	switch {
 	case s.view.NodesUnknown:
 		t.others = "any server of the queue"
@@ -270,6 +305,7 @@ func (s *snapshot) takersOf(stats *inspect.QueueStats) *takers {
 	default:
 		t.others = "one of " + names(serve)
 	}
+
 	return t
 }
 

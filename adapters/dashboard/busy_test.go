@@ -20,7 +20,8 @@ func TestWhoTakesOrphans(t *testing.T) {
 	}
 	h.advance(time.Hour + time.Minute)
 	says(t, h.get("/busy"), "orders a", "▨ no server runs this queue")
-	says(t, h.get("/"), "orders no server runs this queue, 1 waiting, 1 of them left by old, which stopped responding", "lag 1 min waiting 1 running 0")
+	says(t, h.get("/"), "orders no server runs this queue, 1 waiting, 1 of them left by old, which stopped responding",
+		"lag 1 min waiting 1 running 0")
 	says(t, h.get("/queue?q=orders"), "lag 1 min waiting 1 running 0", "orphaned 1")
 	h.announce(ports.Node{Name: "blue", Owner: "o2", Queues: []string{"orders"}})
 	says(t, h.get("/busy"), "1893553440000000 blue put back")
@@ -45,7 +46,9 @@ func TestWhatRunsLong(t *testing.T) {
 		want      bool
 	}{
 		{900 * time.Millisecond, time.Millisecond, false}, {1100 * time.Millisecond, time.Millisecond, true},
-		{49 * time.Second, 98 * time.Millisecond, true}, {49 * time.Second, 10 * time.Second, false}, {51 * time.Second, 10 * time.Second, true},
+		{49 * time.Second, 98 * time.Millisecond, true},
+		{49 * time.Second, 10 * time.Second, false},
+		{51 * time.Second, 10 * time.Second, true},
 		{59 * time.Second, 0, false}, {61 * time.Second, 0, true},
 	} {
 		if got := slow(tt.took, tt.p99); got != tt.want {

@@ -90,18 +90,32 @@ type window struct {
 }
 
 func dayOf(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *window {
-	w := &window{step: quarter, points: int(24 * time.Hour / quarter), words: "24 h", labels: 4 * time.Hour, row: time.Hour}
+	w := &window{
+		step:   quarter,
+		points: int(24 * time.Hour / quarter),
+		words:  "24 h",
+		labels: 4 * time.Hour,
+		row:    time.Hour,
+	}
 	return w.of(minutes, nodes, now)
 }
 
 func hourOf(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *window {
-	w := &window{step: time.Minute, points: 60, words: "the last hour", labels: 10 * time.Minute, row: 5 * time.Minute}
+	w := &window{
+		step:   time.Minute,
+		points: 60,
+		words:  "the last hour",
+		labels: 10 * time.Minute,
+		row:    5 * time.Minute,
+	}
 	return w.of(minutes, nodes, now)
 }
 
 func (w *window) of(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *window {
 	w.from, w.nodes, w.now = now.Truncate(w.step).Add(-(time.Duration(w.points)-1)*w.step), nodes, now
-	w.minutes = slices.DeleteFunc(merged(minutes, w.step), func(m inspect.MinuteStats) bool { return m.At.Before(w.from) })
+	w.minutes = slices.DeleteFunc(merged(minutes, w.step), func(m inspect.MinuteStats) bool {
+		return m.At.Before(w.from)
+	})
 	return w
 }
 
@@ -112,6 +126,7 @@ func merged(minutes []inspect.MinuteStats, step time.Duration) []inspect.MinuteS
 	for at := range minutes {
 		m := minutes[at]
 		m.At = m.At.Truncate(step)
+
 		sum := byTime[m.At]
 		if sum == nil {
 			byTime[m.At] = &m
@@ -123,6 +138,7 @@ func merged(minutes []inspect.MinuteStats, step time.Duration) []inspect.MinuteS
 		sum.Wait.Add(&m.Wait)
 		sum.Run.Add(&m.Run)
 	}
+
 	list := make([]inspect.MinuteStats, len(all))
 	for at := range all {
 		list[at] = *all[at]
@@ -145,6 +161,7 @@ func (w *window) axis(c *chart) *chart {
 	for t := w.from.Truncate(w.labels).Add(w.labels); t.Before(w.now); t = t.Add(w.labels) {
 		c.Times = append(c.Times, mark{w.x(t), t.UTC().Format("15:04"), t})
 	}
+
 	first := map[string]time.Time{}
 	oldest := w.now
 	if len(w.minutes) > 0 {
@@ -159,11 +176,14 @@ func (w *window) axis(c *chart) *chart {
 			oldest = n.StartedAt
 		}
 	}
-	for version, at := range first { // a version that was there from the start is not a change
+
+	// A version that was there from the start is not a change.
+	for version, at := range first {
 		if at.After(w.from) && at.After(oldest) {
 			c.Deploys = append(c.Deploys, mark{w.x(at), version, at})
 		}
 	}
+
 	slices.SortFunc(c.Deploys, func(a, b mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Text, b.Text)) })
 	c.Empty, c.Points = len(w.minutes) == 0, w.points
 	return c
@@ -178,20 +198,33 @@ func (w *window) throughput() *chart {
 	pixels := float64(chartBase-chartTop) / float64(above+below)
 	base := chartTop + float64(above)*pixels
 	b := barsAt{0, 1, base, pixels / step / w.step.Minutes()}
-	c := &chart{Title: "Done and failed in " + w.words, Unit: "a minute", Heads: []string{"done", "failed"}, Base: math.Round(base*10) / 10}
+
+	c := &chart{
+		Title: "Done and failed in " + w.words,
+		Unit:  "a minute",
+		Heads: []string{"done", "failed"},
+		Base:  math.Round(base*10) / 10,
+	}
 	c.Above = rate(up)
-	c.Bars = []drawn{{Class: "done", Path: b.path(done), Name: "done"}, {Class: "failed", Path: b.down().path(failed), Name: "failed"}}
+	c.Bars = []drawn{
+		{Class: "done", Path: b.path(done), Name: "done"},
+		{Class: "failed", Path: b.down().path(failed), Name: "failed"},
+	}
 	for at := above; at >= -below; at-- {
 		c.Scale = append(c.Scale, tick{base - float64(at)*pixels, label(math.Abs(float64(at)) * step)})
 	}
 	c.Scale = spaced(c.Scale)
+
 	for at := range done {
 		text := fmt.Sprintf("%s done, %s failed", figures.Exact(int64(done[at])), figures.Exact(int64(failed[at])))
 		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), text})
 	}
 	for _, m := range merged(w.minutes, w.row) {
-		c.Rows = append(c.Rows, chartRow{m.At, []string{figures.Exact(int64(m.Processed)), figures.Exact(int64(m.Failed))}})
+		c.Rows = append(c.Rows, chartRow{m.At, []string{
+			figures.Exact(int64(m.Processed)), figures.Exact(int64(m.Failed)),
+		}})
 	}
+
 	return w.axis(c)
 }
 
@@ -222,42 +255,54 @@ func label(v float64) string {
 
 // waitSteps are the possible marks of the scale of waits.
 var waitSteps = []time.Duration{
-	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 10 * time.Hour, 100 * time.Hour, 1000 * time.Hour,
+	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond,
+	time.Second, 10 * time.Second,
+	time.Minute, 10 * time.Minute,
+	time.Hour, 10 * time.Hour, 100 * time.Hour, 1000 * time.Hour,
 }
 
 // waits is the chart of how long jobs waited. Its scale is logarithmic, so that both a wait of
 // milliseconds and one of an hour can be read.
 func (w *window) waits() *chart {
 	c := &chart{Title: "Wait in " + w.words, Unit: "from due to start", Heads: []string{"p50", "p99"}, Base: chartBase}
+
 	var most time.Duration
 	for at := range w.minutes {
 		most = max(most, w.minutes[at].Wait.Quantile(0.99))
 	}
 	c.Above = figures.Span(coarse(most))
+
 	top := 3
 	for top < len(waitSteps)-1 && waitSteps[top] < most {
 		top++
 	}
 	height := func(d time.Duration) float64 {
-		share := math.Log(float64(max(d, waitSteps[0]))/float64(waitSteps[0])) / math.Log(float64(waitSteps[top])/float64(waitSteps[0]))
+		share := math.Log(float64(max(d, waitSteps[0]))/float64(waitSteps[0])) /
+			math.Log(float64(waitSteps[top])/float64(waitSteps[0]))
 		return min(share, 1) * (chartBase - chartTop)
 	}
 	for _, d := range waitSteps[:top+1] {
 		c.Scale = append(c.Scale, tick{chartBase - height(d), figures.Span(d)})
 	}
 	c.Scale = spaced(c.Scale)
+
 	c.Lines = []drawn{w.line("p99", 0.99, height), w.line("p50", 0.5, height)}
 	for at := range w.points {
 		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), "nothing started"})
 	}
 	for at := range w.minutes {
 		if m := &w.minutes[at]; m.Wait.Count() > 0 && w.slot(m.At) < w.points {
-			c.Slots[w.slot(m.At)].Text = fmt.Sprintf("p50 %s, p99 %s", figures.Span(m.Wait.Quantile(0.5)), figures.Span(m.Wait.Quantile(0.99)))
+			c.Slots[w.slot(m.At)].Text = fmt.Sprintf("p50 %s, p99 %s",
+				figures.Span(m.Wait.Quantile(0.5)), figures.Span(m.Wait.Quantile(0.99)))
 		}
 	}
+
 	for _, m := range merged(w.minutes, w.row) {
-		c.Rows = append(c.Rows, chartRow{m.At, []string{figures.Span(m.Wait.Quantile(0.5)), figures.Span(m.Wait.Quantile(0.99))}})
+		c.Rows = append(c.Rows, chartRow{m.At, []string{
+			figures.Span(m.Wait.Quantile(0.5)), figures.Span(m.Wait.Quantile(0.99)),
+		}})
 	}
+
 	return w.axis(c)
 }
 
@@ -285,6 +330,7 @@ func (w *window) line(name string, q float64, height func(time.Duration) float64
 		if m.Wait.Count() == 0 {
 			continue
 		}
+
 		n, y := w.slot(m.At), chartBase-height(m.Wait.Quantile(q))
 		if last >= 0 && n == last+1 {
 			fmt.Fprintf(&path, "L%.1f %.1f", float64(n)+0.5, y)
@@ -294,6 +340,7 @@ func (w *window) line(name string, q float64, height func(time.Duration) float64
 			}
 			fmt.Fprintf(&path, "M%.1f %.1fh0", float64(n)+0.5, y) // a single point is a dot
 		}
+
 		last, lastY = n, y
 	}
 	return drawn{name, path.String(), gaps.String(), name}

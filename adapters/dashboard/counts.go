@@ -23,10 +23,12 @@ func (c *call) counted(live bool) (n counted) {
 			s = looked
 		}
 	}
+
 	if s == nil || s.view.Stats == nil && s.failed == nil {
 		return n
 	}
 	n.Known = true
+
 	all := c.mayView("")
 	for at := range s.wrong {
 		own := c.queue != "" && s.wrong[at].Queue == c.queue
@@ -37,6 +39,7 @@ func (c *call) counted(live bool) (n counted) {
 			n.Wrong++
 		}
 	}
+
 	for at := range s.view.Stats {
 		if q := &s.view.Stats[at]; c.queue != "" && q.Queue.Name == c.queue {
 			n.add(q)

@@ -44,17 +44,20 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
+
 	d := &Dashboard{o: o, api: api, door: api.Door(), mux: http.NewServeMux()}
 	d.looker = newLooker(inspector, d.door.Service)
 	if d.pages, err = parsedPages(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
+
 	for _, r := range table() {
 		if r.acts && o.API.ReadOnly {
 			continue
 		}
 		d.mux.HandleFunc(r.method+" /"+r.path, func(w http.ResponseWriter, q *http.Request) { d.serve(w, q, &r) })
 	}
+
 	d.mux.HandleFunc("GET /"+assetDir, serveAsset)
 	return d, nil
 }
@@ -64,7 +67,8 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 // browser's form could not be distinguished from another site's.
 var security = map[string]string{
 	"Cache-Control": "no-store",
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+		"connect-src 'self'; form-action 'self'; " +
 		"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
 	"Cross-Origin-Opener-Policy":   "same-origin",
 	"Cross-Origin-Resource-Policy": "same-origin",
@@ -79,14 +83,17 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.api.ServeHTTP(w, r)
 		return
 	}
+
 	for name, value := range security {
 		w.Header().Set(name, value)
 	}
+
 	if to := slashed(r); to != "" {
 		w.Header().Set("Location", to)
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return
 	}
+
 	r = rooted(r)
 	c := &call{Dashboard: d, w: w, r: r}
 	var err error
@@ -94,10 +101,13 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.fail(err)
 		return
 	}
-	if _, pattern := d.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path || pattern == "GET /" && r.URL.Path != "/" {
+
+	if _, pattern := d.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path ||
+		pattern == "GET /" && r.URL.Path != "/" {
 		c.fail(newProblem(http.StatusNotFound, "There is no such page", "A read-only dashboard has no actions."))
 		return
 	}
+
 	d.mux.ServeHTTP(w, r)
 }
 

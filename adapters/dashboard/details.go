@@ -48,10 +48,12 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 		defer end()
 		ctx = brief
 	}
+
 	queues := make([]int, len(s.view.Stats))
 	for at := range queues {
 		queues[at] = at
 	}
+
 	old, again := s.details, l.takeAgain()
 	was := func(at int) time.Time {
 		name := s.view.Stats[at].Queue.Name
@@ -61,10 +63,12 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 		return time.Time{}
 	}
 	slices.SortStableFunc(queues, func(a, b int) int { return was(a).Compare(was(b)) })
+
 	s.details = make(map[string]*details, len(queues))
 	s.view.Recent, s.view.Died = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}
 	s.view.LastRetries, s.view.Suspects = map[string]wrong.LastRetry{}, map[string]wrong.Suspects{}
 	s.view.Ticks = map[string]wrong.Ticks{}
+
 	var total time.Duration
 	for _, d := range old {
 		total += d.cost
@@ -74,19 +78,22 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 		name := stats.Queue.Name
 		d := old[name]
 		known, _ := wrong.LastRetryList(stats, s.view.Nodes)
-		rested := d == nil || again[name] || d.retries != known.FromRetries || !l.clock().Before(d.at.Add(service.RestAfter(total, detailRest, maxDetail)))
+		rested := d == nil || again[name] || d.retries != known.FromRetries ||
+			!l.clock().Before(d.at.Add(service.RestAfter(total, detailRest, maxDetail)))
 		if rested && l.clock().Sub(began) < detailTime && ctx.Err() == nil {
 			d = l.detailsOf(ctx, stats, &s.view)
 		}
 		if d == nil {
 			continue
 		}
+
 		s.details[name] = d
 		if d.whole() {
 			s.view.Recent[name] = d.hour
 		}
 		if d.failed == nil {
-			s.view.Died[name], s.view.LastRetries[name], s.view.Suspects[name], s.view.Ticks[name] = d.died, d.last, d.suspects, d.ticks
+			s.view.Died[name], s.view.LastRetries[name], s.view.Suspects[name], s.view.Ticks[name] =
+				d.died, d.last, d.suspects, d.ticks
 		}
 	}
 }
@@ -95,11 +102,17 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	queue, began, now := stats.Queue.Name, l.clock(), v.Now
 	d := &details{}
 	var errDay, errDied, errLast, errSuspects error
-	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
+
+	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{
+		From: now.Add(-time.Hour).Truncate(time.Minute),
+	})
 	if d.lacks, d.failed = service.Partial(d.failed); len(d.lacks) == 0 {
-		d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
+		d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{
+			From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter,
+		})
 		d.lacks, errDay = service.Partial(errDay)
 	}
+
 	if stats.Dead > 0 {
 		d.died, errDied = l.deaths(ctx, stats, now.Add(-time.Hour))
 	}
@@ -110,7 +123,9 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	if o, ok := wrong.SuspectsList(stats, v.Nodes); ok {
 		d.suspects, errSuspects = wrong.SuspectsOf(l.inspector.Claimed(ctx, queue, o))
 	}
+
 	l.calendar(ctx, d, stats, now)
+
 	d.failed = cmp.Or(d.failed, errDay, errDied, errLast, errSuspects)
 	d.at, d.cost = l.clock(), l.clock().Sub(began)
 	return d
@@ -151,11 +166,13 @@ func (l *looker) deaths(ctx context.Context, stats *inspect.QueueStats, since ti
 	if _, err = service.Partial(err); err != nil {
 		return wrong.Deaths{}, err
 	}
+
 	spans := make([]span, len(groups.Groups))
 	for at, g := range groups.Groups {
 		spans[at] = span{g.Name, g.Count, g.First, g.Last}
 	}
 	r := recentOf(since, spans, groups.Total > len(spans) || groups.Dead < stats.Dead)
+
 	o := inspect.ListOptions{Descending: true, ErrorBytes: -1}
 	for _, o.Limit = range deathsRead {
 		if !r.open {
@@ -165,6 +182,7 @@ func (l *looker) deaths(ctx context.Context, stats *inspect.QueueStats, since ti
 			return wrong.Deaths{}, err
 		}
 	}
+
 	r.sum.More = r.open
 	return r.sum, nil
 }

@@ -75,7 +75,8 @@ func TestMapOfShards(t *testing.T) {
 	} {
 		m := shardMapOf(queueOf(tt.shards), tt.by, map[string]string{"o0": "zero", "o1": "one"})
 		if m.Drawings[0].Bars != tt.bars || m.Group != tt.group || m.NoOwner != tt.noOwner || counts(m) != tt.want {
-			t.Errorf("%d by %q: bars %v, groups of %d, %d without an owner: %s\nwant %s", tt.shards, tt.by, m.Drawings[0].Bars, m.Group, m.NoOwner, counts(m), tt.want)
+			t.Errorf("%d by %q: bars %v, groups of %d, %d without an owner: %s\nwant %s",
+				tt.shards, tt.by, m.Drawings[0].Bars, m.Group, m.NoOwner, counts(m), tt.want)
 		}
 	}
 	s := queueOf(100)
@@ -87,11 +88,19 @@ func TestMapOfShards(t *testing.T) {
 	for at := range s.Shards {
 		s.Shards[at].Owner, s.Shards[at].ExpiresAt = fmt.Sprintf("o%02d", at%12), epoch.Add(time.Second)
 	}
-	if m := shardMapOf(s, "owner", nil); len(m.Levels) != maxOwners+2 || m.Levels[maxOwners+1].Label != "others" || m.Levels[maxOwners+1].Count != 15 {
+	if m := shardMapOf(s, "owner", nil); len(m.Levels) != maxOwners+2 || m.Levels[maxOwners+1].Label != "others" ||
+		m.Levels[maxOwners+1].Count != 15 {
 		t.Errorf("twelve owners are %s", counts(m))
 	}
 	// A row of 20 squares is narrow enough for a phone; a map that is narrower anyway is drawn once.
-	for shards, classes := range map[int]string{1: "", 18: "", 19: "wide narrow", 32: "wide narrow", 33: "wide narrow", 4097: "wide narrow"} {
+	for shards, classes := range map[int]string{
+		1:    "",
+		18:   "",
+		19:   "wide narrow",
+		32:   "wide narrow",
+		33:   "wide narrow",
+		4097: "wide narrow",
+	} {
 		var got []string
 		for _, d := range shardMapOf(queueOf(shards), "lag", nil).Drawings {
 			got = append(got, d.Class)
@@ -114,11 +123,19 @@ var figure = regexp.MustCompile(`-?\d+(\.\d+)?`)
 func TestChartsStayWithinTheirFrames(t *testing.T) {
 	var minutes []inspect.MinuteStats
 	for at := range 96 {
-		m := inspect.MinuteStats{At: epoch.Truncate(quarter).Add(-time.Duration(95-at) * quarter), Processed: uint64(at * at), Failed: uint64(at)}
+		m := inspect.MinuteStats{
+			At:        epoch.Truncate(quarter).Add(-time.Duration(95-at) * quarter),
+			Processed: uint64(at * at),
+			Failed:    uint64(at),
+		}
 		m.Wait.Observe(time.Duration(at) * time.Second)
 		minutes = append(minutes, m)
 	}
-	nodes := []inspect.Node{{Version: "v1", StartedAt: epoch.Add(-48 * time.Hour)}, {Version: "v2", StartedAt: epoch.Add(-3 * time.Hour)}, {Version: "v2", StartedAt: epoch.Add(-2 * time.Hour)}}
+	nodes := []inspect.Node{
+		{Version: "v1", StartedAt: epoch.Add(-48 * time.Hour)},
+		{Version: "v2", StartedAt: epoch.Add(-3 * time.Hour)},
+		{Version: "v2", StartedAt: epoch.Add(-2 * time.Hour)},
+	}
 	d := dayOf(append(minutes, minutes...), nodes, epoch)
 	done, wait := d.throughput(), d.waits()
 	if len(done.Deploys) != 1 || done.Deploys[0].Text != "v2" {
@@ -183,8 +200,9 @@ func TestScalesOfCharts(t *testing.T) {
 		return strings.Join(list, ", ")
 	}
 	for want, waits := range map[string][]time.Duration{
-		"1 ms, 10 ms, 100 ms, 1 s": {2 * time.Millisecond}, "1 ms, 10 ms, 100 ms, 1 s, 10 s, 10 min": {2 * time.Millisecond, 5 * time.Minute},
-		"1 ms, 100 ms, 10 s, 10 min, 10 h": {time.Millisecond, 40 * time.Hour},
+		"1 ms, 10 ms, 100 ms, 1 s":               {2 * time.Millisecond},
+		"1 ms, 10 ms, 100 ms, 1 s, 10 s, 10 min": {2 * time.Millisecond, 5 * time.Minute},
+		"1 ms, 100 ms, 10 s, 10 min, 10 h":       {time.Millisecond, 40 * time.Hour},
 	} {
 		if got := texts(of(waits...)); got != want {
 			t.Errorf("the scale of waits of %v is %q, want %q", waits, got, want)
@@ -198,9 +216,12 @@ func TestScalesOfCharts(t *testing.T) {
 	if y > chartBase-5 || y < chartTop {
 		t.Errorf("a wait of 2 ms beside one of an hour is drawn at %v", y)
 	}
-	hour := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: 60, Failed: 30}, {At: epoch.Add(-2 * time.Hour), Processed: 1000}}, nil, epoch).throughput()
+	hour := hourOf([]inspect.MinuteStats{
+		{At: epoch.Add(-30 * time.Minute), Processed: 60, Failed: 30}, {At: epoch.Add(-2 * time.Hour), Processed: 1000},
+	}, nil, epoch).throughput()
 	if hour.Above != "60" || len(hour.Rows) != 1 || hour.Base != chartTop+math.Round((chartBase-chartTop)*3/5.0*10)/10 {
-		t.Errorf("an hour of 60 done and 30 failed is at most %s, has %d rows and its line at %v", hour.Above, len(hour.Rows), hour.Base)
+		t.Errorf("an hour of 60 done and 30 failed is at most %s, has %d rows and its line at %v",
+			hour.Above, len(hour.Rows), hour.Base)
 	}
 }
 
@@ -210,24 +231,34 @@ func TestDoneAndFailedHaveOneScale(t *testing.T) {
 		done, failed uint64
 		scale        string
 	}{
-		{12, 68, "20 0 20 40 60 80"}, {15_817, 15_871, "20,000 10,000 0 10,000 20,000"}, {194, 16, "200 150 100 50 0 50"}, {60, 0, "60 40 20 0"}, {0, 3, "1 0 1 2 3"}, {0, 0, "0.01 0"},
+		{12, 68, "20 0 20 40 60 80"},
+		{15_817, 15_871, "20,000 10,000 0 10,000 20,000"},
+		{194, 16, "200 150 100 50 0 50"},
+		{60, 0, "60 40 20 0"},
+		{0, 3, "1 0 1 2 3"},
+		{0, 0, "0.01 0"},
 	} {
-		c := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: tt.done, Failed: tt.failed}}, nil, epoch).throughput()
+		c := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: tt.done, Failed: tt.failed}},
+			nil, epoch).throughput()
 		var texts []string
 		for at, s := range c.Scale {
 			texts = append(texts, s.Text)
 			if at > 0 && s.Y-c.Scale[at-1].Y < 20 {
-				t.Errorf("%d done and %d failed: %q stands at %v, the text above at %v", tt.done, tt.failed, s.Text, s.Y, c.Scale[at-1].Y)
+				t.Errorf("%d done and %d failed: %q stands at %v, the text above at %v",
+					tt.done, tt.failed, s.Text, s.Y, c.Scale[at-1].Y)
 			}
 		}
 		if got := strings.Join(texts, " "); got != tt.scale {
 			t.Errorf("the scale of %d done and %d failed is %q, want %q", tt.done, tt.failed, got, tt.scale)
 		}
-		if want := fmt.Sprintf("%s done, %s failed", figures.Exact(int64(tt.done)), figures.Exact(int64(tt.failed))); len(c.Slots) != 60 || c.Slots[29].Text != want {
+		if want := fmt.Sprintf(
+			"%s done, %s failed", figures.Exact(int64(tt.done)), figures.Exact(int64(tt.failed)),
+		); len(c.Slots) != 60 || c.Slots[29].Text != want {
 			t.Errorf("the step of %d slots says %q, want %q", len(c.Slots), c.Slots[29].Text, want)
 		}
 	}
-	c := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: 40, Failed: 40}}, nil, epoch).throughput()
+	c := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: 40, Failed: 40}}, nil,
+		epoch).throughput()
 	var up, down float64
 	fmt.Sscanf(regexp.MustCompile(`v(-?[\d.]+)`).FindString(c.Bars[0].Path), "v%f", &up)
 	fmt.Sscanf(regexp.MustCompile(`v(-?[\d.]+)`).FindString(c.Bars[1].Path), "v%f", &down)
@@ -255,23 +286,43 @@ func TestWaitsAreJoined(t *testing.T) {
 }
 
 func TestTextsOfPages(t *testing.T) {
-	for text, want := range map[string]string{"plain": "plain", "a\u202eb": `a\u202eb`, "é 😀": "é 😀", "a\tb": `a\u0009b`, "\ufeff": `\ufeff`} {
+	for text, want := range map[string]string{
+		"plain":    "plain",
+		"a\u202eb": `a\u202eb`,
+		"é 😀":      "é 😀",
+		"a\tb":     `a\u0009b`,
+		"\ufeff":   `\ufeff`,
+	} {
 		if got := shown(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)
 		}
 	}
-	for text, want := range map[string]string{"one": "one", "one\ntwo": "one …", " one \n": "one", strings.Repeat("x", 300): strings.Repeat("x", 200) + " …", "": ""} {
+	for text, want := range map[string]string{
+		"one":                    "one",
+		"one\ntwo":               "one …",
+		" one \n":                "one",
+		strings.Repeat("x", 300): strings.Repeat("x", 200) + " …",
+		"":                       "",
+	} {
 		if got := line(text); got != want {
 			t.Errorf("%q is the line %q, want %q", text, got, want)
 		}
 	}
-	for perSecond, want := range map[float64]string{0: "0", 0.001: "< 0.01", 0.5: "0.50", 3.14: "3.1", 1234.5: "1,235"} {
+	for perSecond, want := range map[float64]string{
+		0:      "0",
+		0.001:  "< 0.01",
+		0.5:    "0.50",
+		3.14:   "3.1",
+		1234.5: "1,235",
+	} {
 		if got := rate(perSecond); got != want {
 			t.Errorf("%v a second is %q, want %q", perSecond, got, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"backoff after failure 3 of 25, runs in 4m12.345s": "backoff after failure 3 of 25, runs in 4 min 12 s", "server in x for 10.606s; y": "server in x for 11 s; y", "in 5 steps": "in 5 steps",
+		"backoff after failure 3 of 25, runs in 4m12.345s": "backoff after failure 3 of 25, runs in 4 min 12 s",
+		"server in x for 10.606s; y":                       "server in x for 11 s; y",
+		"in 5 steps":                                       "in 5 steps",
 	} {
 		if got := spans(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
@@ -301,7 +352,8 @@ func TestPayloadsAreShownAsTheyMayBeRead(t *testing.T) {
 		}
 	}
 	large := of(strings.Repeat("é", 100_000))
-	if full := large.Full(); len(full) > maxShown+100 || !strings.HasSuffix(full, "… of 200000 bytes") || large.Editable() {
+	if full := large.Full(); len(full) > maxShown+100 || !strings.HasSuffix(full, "… of 200000 bytes") ||
+		large.Editable() {
 		t.Errorf("a large payload is shown with %d bytes", len(full))
 	}
 	if binary := of(strings.Repeat("\xff", 100_000)).Full(); !strings.HasSuffix(binary, "… of 100000 bytes") {

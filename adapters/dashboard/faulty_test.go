@@ -51,7 +51,10 @@ func (s *faulty) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest
 	return page, err
 }
 
-func (s *faulty) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (s *faulty) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	reply, err := s.Store.QuarantinedShards(ctx, r)
 	if r.Queue == "orders" && len(s.unreadable) > 0 {
 		reply.Shards = append(reply.Shards, core.Shard{Queue: r.Queue})
@@ -68,7 +71,9 @@ func (s *faulty) Quarantined(_ context.Context, r ports.QuarantineRequest) (port
 
 func (s *faulty) Discard(_ context.Context, r ports.DiscardRequest) (int, error) {
 	before := len(s.unreadable)
-	s.unreadable = slices.DeleteFunc(s.unreadable, func(q ports.QuarantinedRecord) bool { return slices.Contains(r.Keys, q.Key) })
+	s.unreadable = slices.DeleteFunc(s.unreadable, func(q ports.QuarantinedRecord) bool {
+		return slices.Contains(r.Keys, q.Key)
+	})
 	return before - len(s.unreadable), nil
 }
 

@@ -38,7 +38,13 @@ var funcs = template.FuncMap{
 		return button{b.Queue, b.ID, op, text, danger, b.May.To(op)}
 	},
 	"payloadsOf": func(b *idBody, place string) payloadList {
-		return payloadList{b.Queue, b.ID, b.Pages[place], place == "dead" && b.Editable && b.May.To("edit"), b.May.To("revive")}
+		return payloadList{
+			b.Queue,
+			b.ID,
+			b.Pages[place],
+			place == "dead" && b.Editable && b.May.To("edit"),
+			b.May.To("revive"),
+		}
 	},
 	"claims": func(b *busyBody, rows []busyRow, label string) claimTable {
 		return claimTable{b, rows, label, len(rows) > 0 && rows[0].Taker != "", timeScale()}
@@ -131,9 +137,12 @@ func shown(text string) string {
 // marks of direction, spaces without width.
 func hidden(r rune) bool {
 	switch {
-	case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
+	case unicode.IsControl(r),
+		r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069,
+		r == 0x200e, r == 0x200f, r == 0x061c:
 		return true
-	case r == 0x200b, r == 0x2060, r == 0xfeff, r == 0x00ad, r == 0x2028, r == 0x2029, r >= 0xe0000 && r <= 0xe007f:
+	case r == 0x200b, r == 0x2060, r == 0xfeff, r == 0x00ad, r == 0x2028, r == 0x2029,
+		r >= 0xe0000 && r <= 0xe007f:
 		return true
 	}
 	return false

@@ -56,8 +56,11 @@ func sampled(t testing.TB, r *route) *http.Request {
 
 func checkHeaders(t testing.TB, what string, h http.Header) {
 	t.Helper()
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
-	if h.Get("Content-Security-Policy") != policy || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" {
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+		"connect-src 'self'; form-action 'self'; " +
+		"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
+	if h.Get("Content-Security-Policy") != policy || h.Get("X-Content-Type-Options") != "nosniff" ||
+		h.Get("Referrer-Policy") != "same-origin" {
 		t.Errorf("%s: headers %v", what, h)
 	}
 	if !strings.Contains(what, assetDir) && h.Get("Cache-Control") != "no-store" {
@@ -87,7 +90,8 @@ func TestEveryPageIsAPage(t *testing.T) {
 			}
 		}
 		if strings.Count(body, "<script") != 1 || strings.Count(body, "<h1") != 1 {
-			t.Errorf("%s has %d scripts and %d headings", r.path, strings.Count(body, "<script"), strings.Count(body, "<h1"))
+			t.Errorf("%s has %d scripts and %d headings",
+				r.path, strings.Count(body, "<script"), strings.Count(body, "<h1"))
 		}
 		for _, link := range regexp.MustCompile(`(?:href|src|action)="([^"]*)"`).FindAllStringSubmatch(body, -1) {
 			if strings.HasPrefix(link[1], "/") || strings.Contains(link[1], "//") {
@@ -110,9 +114,15 @@ var refusals = []struct {
 	status  int
 	says    string
 }{
-	{"rights that refuse", httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return errors.New("secret reason") }}, nil, false, 403, "Not allowed"},
-	{"another machine", httpapi.Options{}, func(r *http.Request) { r.RemoteAddr = "192.0.2.7:99" }, false, 403, "only requests from this machine are served"},
-	{"a proxy on this machine", httpapi.Options{}, func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, false, 403, "that no proxy has forwarded"},
+	{"rights that refuse", httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error {
+		return errors.New("secret reason")
+	}}, nil, false, 403, "Not allowed"},
+	{"another machine", httpapi.Options{}, func(r *http.Request) {
+		r.RemoteAddr = "192.0.2.7:99"
+	}, false, 403, "only requests from this machine are served"},
+	{"a proxy on this machine", httpapi.Options{}, func(r *http.Request) {
+		r.Header.Set("X-Forwarded-For", "127.0.0.1")
+	}, false, 403, "that no proxy has forwarded"},
 	{"a foreign host", httpapi.Options{}, func(r *http.Request) { r.Host = "evil.example" }, false, 421, "host name"},
 	{"a form of another site", httpapi.Options{}, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, true, 403, "another site"},
 	{"a form of another origin, of an old browser", httpapi.Options{}, func(r *http.Request) {
@@ -144,7 +154,8 @@ func TestEveryPageRefuses(t *testing.T) {
 				w := answerOf(h.board, r)
 				checkHeaders(t, route.path, w.Header())
 				if w.Code != refusal.status {
-					t.Errorf("%s %s: status %d, want %d: %s", route.method, route.path, w.Code, refusal.status, words(w.Body.String()))
+					t.Errorf("%s %s: status %d, want %d: %s",
+						route.method, route.path, w.Code, refusal.status, words(w.Body.String()))
 				}
 				says(t, w.Body.String(), refusal.says)
 				saysNot(t, w.Body.String(), "secret", "<option")
@@ -171,7 +182,14 @@ func TestRightsHoldByQueue(t *testing.T) {
 		return nil
 	}, Actor: func(*http.Request) string { return "ann" }}})
 	h.declare("mails", 1)
-	for target, status := range map[string]int{"/": 403, "/queue?q=orders": 200, "/queue?q=mails": 403, "/queue?q=nix": 403, "/queue?q=%2e%2e": 404, "/queue": 404} {
+	for target, status := range map[string]int{
+		"/":               403,
+		"/queue?q=orders": 200,
+		"/queue?q=mails":  403,
+		"/queue?q=nix":    403,
+		"/queue?q=%2e%2e": 404,
+		"/queue":          404,
+	} {
 		r := request(http.MethodGet, target, nil)
 		r.Header.Set("Cookie", "who=ann")
 		w := answerOf(h.board, r)
@@ -221,14 +239,18 @@ func TestReadOnlyHasNothingThatActs(t *testing.T) {
 
 func TestThereIsNoSuchPage(t *testing.T) {
 	h := newHouse(t, Options{})
-	for _, target := range []string{"/nix", "/queue/", "/assets/", "/assets/dashboard.css", "/assets/../queue?q=orders", "//queue?q=orders", "/queue?q=nix", "/queue?q=a/b"} {
+	for _, target := range []string{
+		"/nix", "/queue/", "/assets/", "/assets/dashboard.css", "/assets/../queue?q=orders",
+		"//queue?q=orders", "/queue?q=nix", "/queue?q=a/b",
+	} {
 		w := answerOf(h.board, request(http.MethodGet, target, nil))
 		if w.Code != http.StatusNotFound {
 			t.Errorf("%s: status %d to %q", target, w.Code, w.Header().Get("Location"))
 		}
 		checkHeaders(t, target+assetDir, w.Header())
 	}
-	if w := answerOf(h.board, request(http.MethodGet, "/act", nil)); w.Code != http.StatusNotFound && w.Code != http.StatusMethodNotAllowed {
+	if w := answerOf(h.board, request(http.MethodGet, "/act", nil)); w.Code != http.StatusNotFound &&
+		w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("a form that is got: status %d", w.Code)
 	}
 }
@@ -270,7 +292,8 @@ func TestSizes(t *testing.T) {
 	first := len(h.get("/"))
 	for name, data := range assets {
 		w := answerOf(h.board, request(http.MethodGet, "/"+assetDir+name, nil))
-		if w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" || w.Body.Len() != len(data) {
+		if w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" ||
+			w.Body.Len() != len(data) {
 			t.Errorf("%s: status %d, %v", name, w.Code, w.Header())
 		}
 		first += w.Body.Len()
@@ -283,7 +306,9 @@ func TestSizes(t *testing.T) {
 		if lines := strings.Count(string(data), "\n"); lines > most {
 			t.Errorf("%s has %d lines, %d are the most", file, lines, most)
 		}
-		for _, unsafe := range []string{"innerHTML", "outerHTML", "eval(", "http:", "https:", "@import", "document.write"} {
+		for _, unsafe := range []string{
+			"innerHTML", "outerHTML", "eval(", "http:", "https:", "@import", "document.write",
+		} {
 			if strings.Contains(string(data), unsafe) {
 				t.Errorf("%s has %s", file, unsafe)
 			}
@@ -296,7 +321,11 @@ func TestSizes(t *testing.T) {
 	for n := range 1000 {
 		h.push("large", fmt.Sprint(n), -time.Duration(n)*time.Second, "p")
 	}
-	for target, most := range map[string]int{"/queue?q=large": 60_000, "/queue?q=large&by=owner": 60_000, "/shards?q=large": 120_000} {
+	for target, most := range map[string]int{
+		"/queue?q=large":          60_000,
+		"/queue?q=large&by=owner": 60_000,
+		"/shards?q=large":         120_000,
+	} {
 		if n := len(h.get(target)); n > most {
 			t.Errorf("%s of 1,000 shards has %d bytes, %d are the most", target, n, most)
 		}

@@ -82,8 +82,13 @@ func (s *hanging) Quarantined(ctx context.Context, r ports.QuarantineRequest) (p
 	return hangs(ctx, s, "Quarantined", func() (ports.QuarantinePage, error) { return s.Store.Quarantined(ctx, r) })
 }
 
-func (s *hanging) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
-	return hangs(ctx, s, "QuarantinedShards", func() (ports.QuarantinedShards, error) { return s.Store.QuarantinedShards(ctx, r) })
+func (s *hanging) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
+	return hangs(ctx, s, "QuarantinedShards", func() (ports.QuarantinedShards, error) {
+		return s.Store.QuarantinedShards(ctx, r)
+	})
 }
 
 func (s *hanging) Check(ctx context.Context) ([]ports.Check, error) {
@@ -130,7 +135,10 @@ func timed(board *Dashboard, r *http.Request) (*httptest.ResponseRecorder, time.
 // script waits.
 func TestAStoreThatHangs(t *testing.T) {
 	const most = pageTime
-	calls := []string{"Queues", "Stats", "History", "Jobs", "Claimed", "Morgue", "Groups", "Find", "Nodes", "Quarantined", "QuarantinedShards", "Check", "Pause", "Actions", "Audit", "all"}
+	calls := []string{
+		"Queues", "Stats", "History", "Jobs", "Claimed", "Morgue", "Groups", "Find", "Nodes", "Quarantined",
+		"QuarantinedShards", "Check", "Pause", "Actions", "Audit", "all",
+	}
 	for _, call := range calls {
 		for _, known := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
@@ -152,7 +160,8 @@ func TestAStoreThatHangs(t *testing.T) {
 					if w.Code >= 400 && !strings.Contains(w.Body.String(), "<h1>") {
 						t.Errorf("%s without an answer to %s: status %d: %s", route.path, call, w.Code, w.Body)
 					}
-					if slices.Contains([]string{"History", "Check", "Nodes", "Morgue"}, call) && route.path == "{$}" && w.Code != http.StatusOK {
+					if slices.Contains([]string{"History", "Check", "Nodes", "Morgue"}, call) && route.path == "{$}" &&
+						w.Code != http.StatusOK {
 						t.Errorf("the overview needs %s: status %d", call, w.Code)
 					}
 				}

@@ -41,14 +41,16 @@ func TestHostileJobsAreText(t *testing.T) {
 	for index := range houseShards {
 		h.turn("orders", index, 100)
 	}
-	pages := []string{"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&sort=id", "/morgue?q=orders", "/morgue?q=orders&sort=id", "/busy", "/busy?q=orders",
+	pages := []string{"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&sort=id",
+		"/morgue?q=orders", "/morgue?q=orders&sort=id", "/busy", "/busy?q=orders",
 		"/sheet?q=orders&op=purge", "/sheet?q=orders&op=delete"}
 	for _, id := range hostileIDs() {
 		pages = append(pages, "/id?"+url.Values{"q": {"orders"}, "id": {id}}.Encode())
 	}
 	for _, text := range hostile {
 		v := url.QueryEscape(text)
-		pages = append(pages, "/?find="+v+"&sort="+v, "/morgue?q=orders&error="+v, "/jobs?q=orders&list="+v+"&sort="+v, "/sheet?q=orders&op=revive&error="+v, "/queue?q=orders&by="+v)
+		pages = append(pages, "/?find="+v+"&sort="+v, "/morgue?q=orders&error="+v, "/jobs?q=orders&list="+v+"&sort="+v,
+			"/sheet?q=orders&op=revive&error="+v, "/queue?q=orders&by="+v)
 	}
 	for _, target := range pages {
 		isText(t, target, h.get(target))
@@ -75,7 +77,8 @@ func TestHostileJobsAreText(t *testing.T) {
 		if core.ValidateID(text) == nil {
 			r := request(http.MethodGet, "/search?"+url.Values{"id": {text}}.Encode(), nil)
 			w := answerOf(h.board, r)
-			if to, _ := url.Parse(w.Header().Get("Location")); w.Code != http.StatusSeeOther || to.Query().Get("id") != text || to.Host != "" {
+			if to, _ := url.Parse(w.Header().Get("Location")); w.Code != http.StatusSeeOther ||
+				to.Query().Get("id") != text || to.Host != "" {
 				t.Errorf("the search for %q leads to %q", text, w.Header().Get("Location"))
 			}
 		}
@@ -116,7 +119,9 @@ func TestRedaction(t *testing.T) {
 	h.store.checks = []ports.Check{{Name: "memory", Value: "secret-v", Status: ports.CheckWarn}}
 	h.store.historyFail = errors.New("secret-h")
 	h.board.looker.last = nil
-	for _, target := range []string{"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/store", "/sheet?q=orders&op=purge"} {
+	for _, target := range []string{
+		"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/store", "/sheet?q=orders&op=purge",
+	} {
 		page := h.get(target)
 		saysNot(t, page, "secret", `name="id" value`)
 	}
@@ -140,7 +145,9 @@ func TestWithoutTheRightToPayloads(t *testing.T) {
 	}}})
 	h.push("orders", "a", time.Hour, "secret")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "You don't have permission to see payloads.", "Waits: the job is not due yet: it was pushed for later, or its handler returned Snooze or Await; it runs in 1 h.")
+	says(t, page, "You don't have permission to see payloads.",
+		"Waits: the job is not due yet: it was pushed for later, "+
+			"or its handler returned Snooze or Await; it runs in 1 h.")
 	saysNot(t, page, "secret")
 }
 
@@ -148,7 +155,13 @@ func TestRecordsThatCanNotBeRead(t *testing.T) {
 	h := newHouse(t, Options{})
 	for n, text := range hostile {
 		h.store.unreadable = append(h.store.unreadable, ports.QuarantinedRecord{
-			Key: fmt.Sprint("key", n), ID: text, Place: ports.PlaceDead, Since: core.InstantOf(epoch), Reason: text, Stored: []byte(text), Size: len(text),
+			Key:    fmt.Sprint("key", n),
+			ID:     text,
+			Place:  ports.PlaceDead,
+			Since:  core.InstantOf(epoch),
+			Reason: text,
+			Stored: []byte(text),
+			Size:   len(text),
 		})
 	}
 	says(t, h.get("/"), fmt.Sprintf("orders %d records can't be read: set aside", len(hostile)))
@@ -161,7 +174,9 @@ func TestRecordsThatCanNotBeRead(t *testing.T) {
 	if n := len(h.store.unreadable); n != len(hostile)-1 {
 		t.Errorf("%d records are left", n)
 	}
-	if w := h.form("op", "discard", "q", "orders", "shard", "x", "key", "k", "confirm", "0"); w.Code != http.StatusBadRequest {
+	if w := h.form(
+		"op", "discard", "q", "orders", "shard", "x", "key", "k", "confirm", "0",
+	); w.Code != http.StatusBadRequest {
 		t.Errorf("status %d", w.Code)
 	}
 }
@@ -182,8 +197,10 @@ func TestReloadWithoutScripts(t *testing.T) {
 
 // hostile are texts that try to be more than text.
 var hostile = []string{
-	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "a\u202egnp.exe", "..", "/", "%", "%2e%2e%2f", "a&b=c;d+e?f#g", `{{.}}`,
-	"javascript:alert(1)", strings.Repeat("x", 512), strings.Repeat("é́", 100), "</time><script>x", "\u2066\u200bzero", "😀 👩‍👩‍👧",
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "a\u202egnp.exe", "..", "/", "%", "%2e%2e%2f",
+	"a&b=c;d+e?f#g", `{{.}}`,
+	"javascript:alert(1)", strings.Repeat("x", 512), strings.Repeat("é́", 100), "</time><script>x", "\u2066\u200bzero",
+	"😀 👩‍👩‍👧",
 }
 
 func TestHostileServersAreText(t *testing.T) {
@@ -191,7 +208,9 @@ func TestHostileServersAreText(t *testing.T) {
 	for n, text := range hostile {
 		h.announce(ports.Node{Owner: fmt.Sprint(n), Name: text, Host: text, Version: text, Queues: []string{"orders"}})
 	}
-	h.store.checks = []ports.Check{{Name: "<i>", Server: hostile[1], Status: ports.CheckFail, Value: hostile[0], Advice: hostile[0]}}
+	h.store.checks = []ports.Check{
+		{Name: "<i>", Server: hostile[1], Status: ports.CheckFail, Value: hostile[0], Advice: hostile[0]},
+	}
 	for _, target := range []string{"/", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders"} {
 		isText(t, target, h.get(target))
 	}

@@ -55,14 +55,21 @@ type fact struct {
 
 // classes are the meanings of verdicts.
 var classes = map[string]string{
-	inspect.OwnerGone.String(): "bad", inspect.OnlyDead.String(): "bad", inspect.QueuePaused.String(): "paused", inspect.NobodyServes.String(): "nobody", inspect.ShardUnowned.String(): "nobody",
-	inspect.BacksOff.String(): "late", inspect.Held.String(): "bad", inspect.Unreadable.String(): "late",
+	inspect.OwnerGone.String():    "bad",
+	inspect.OnlyDead.String():     "bad",
+	inspect.QueuePaused.String():  "paused",
+	inspect.NobodyServes.String(): "nobody",
+	inspect.ShardUnowned.String(): "nobody",
+	inspect.BacksOff.String():     "late",
+	inspect.Held.String():         "bad",
+	inspect.Unreadable.String():   "late",
 }
 
 // idPage makes the page of an id in a queue.
 func (c *call) idPage() (*view, error) {
 	id := c.r.URL.Query().Get("id")
 	b := &idBody{Queue: c.queue, ID: id, May: c.may(), Editable: c.o.API.RedactPayload == nil}
+
 	var err error
 	if b.Why, err = asked(c, service.Why, "", &service.WhyQuery{Queue: c.queue, ID: id}); err != nil {
 		return nil, err
@@ -70,9 +77,12 @@ func (c *call) idPage() (*view, error) {
 	if err := c.payloadPages(b); err != nil {
 		return nil, err
 	}
-	if all, err := asked(c, service.Find, "", &service.FindQuery{ID: id}); err == nil { // a user who may see one queue need not be allowed to see all
+
+	// A user who may see one queue need not be allowed to see all.
+	if all, err := asked(c, service.Find, "", &service.FindQuery{ID: id}); err == nil {
 		b.Others = slices.DeleteFunc(foundOf(all.Items), func(f foundIn) bool { return f.Queue == c.queue })
 	}
+
 	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Reason]
 	b.Verdict = b.verdict()
 	b.Facts = facts(b.Why, c.paused())
@@ -90,10 +100,12 @@ func (c *call) payloadPages(b *idBody) error {
 	for _, place := range placesOf(&b.Why.Found) {
 		page := &payloadPage{Place: place.name, Of: place.count}
 		b.Pages[place.name] = page
+
 		ask := &service.PayloadsQuery{ID: b.ID, Place: place.name, Limit: maxPayloads}
 		if after := at.Get("after"); after != "" && at.Get("place") == place.name {
 			ask.After, page.Later = after, true
 		}
+
 		reply, err := asked(c, service.Payloads, c.queue, ask)
 		if p := problemOf(err); p != nil && p.Name == "forbidden" {
 			b.Hidden = true
@@ -124,7 +136,13 @@ func (c *call) paused() bool {
 // waits reports whether a reason is one for a job that waits.
 func waits(reason string) bool {
 	switch reason {
-	case inspect.NothingQueued.String(), inspect.Scheduled.String(), inspect.Unreadable.String(), inspect.OnlyDead.String(), inspect.RunsNow.String(), inspect.InBuffer.String(), inspect.IsNext.String():
+	case inspect.NothingQueued.String(),
+		inspect.Scheduled.String(),
+		inspect.Unreadable.String(),
+		inspect.OnlyDead.String(),
+		inspect.RunsNow.String(),
+		inspect.InBuffer.String(),
+		inspect.IsNext.String():
 		return false
 	}
 	return true
@@ -159,35 +177,43 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 		}
 		list = append(list, f)
 	}
+
 	running := runs(w)
 	switch {
 	case w.ServersUnknown:
-		list = append(list, fact{Name: "served", Value: "the list of servers can't be read now", Class: "late", Sign: "?"})
+		list = append(list, fact{
+			Name: "served", Value: "the list of servers can't be read now", Class: "late", Sign: "?",
+		})
 	case len(w.Servers) == 0:
 		add("served", false, "no server runs this queue")
 	default:
 		add("served", true, "by %s", names(w.Servers))
 	}
+
 	switch o := w.Owner; {
 	case o == nil && w.Found.Claimed != nil && !w.Found.Claimed.LeaseOver:
 		add("shard", true, "%s, held by %s", w.Found.Shard, w.Found.Claimed.Node)
 	case o == nil:
 		add("shard", w.ServersUnknown, "%s: no known running server has it", w.Found.Shard)
 	default:
-		add("shard", !o.Draining, "%s, held by %s%s", w.Found.Shard, o.Name, map[bool]string{true: ", which is draining"}[o.Draining])
+		add("shard", !o.Draining, "%s, held by %s%s",
+			w.Found.Shard, o.Name, map[bool]string{true: ", which is draining"}[o.Draining])
 		if o.Lanes > 0 {
 			add("lane", running || o.Busy < o.Lanes, "%s", inUse(w, o.Busy, o.Lanes, "lanes there are busy", ""))
 		}
 		if o.MaxLanes > 0 {
-			add("lanes of the queue", running || o.QueueBusy < o.MaxLanes, "%s", inUse(w, o.QueueBusy, o.MaxLanes, "there are busy", ""))
+			add("lanes of the queue", running || o.QueueBusy < o.MaxLanes, "%s",
+				inUse(w, o.QueueBusy, o.MaxLanes, "there are busy", ""))
 		}
 	}
+
 	if q := w.Found.Queued; q != nil {
 		if w.Found.Claimed != nil {
 			add("id free", false, "its previous run must end first")
 		}
 		paused = paused || w.Reason == inspect.QueuePaused.String()
 		add("queue", !paused, "%s", map[bool]string{true: "paused", false: "active"}[paused])
+
 		due := when{q.PerformAt, w.AsOf}.Text()
 		if q.Held {
 			due = figures.Never
@@ -198,12 +224,15 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 			add("alone", false, "%s runs alone, and comes first", shown(w.Alone))
 		}
 	}
+
 	if w.Reason == inspect.BehindLastChance.String() && w.Owner != nil && w.Owner.LastChance != nil {
 		add("last chance", false, "taken by %s", lastChance(w.Owner.LastChance))
 	}
 	if w.MaxRunning > 0 {
-		add("limit", running || w.Busy < w.MaxRunning, "%s", inUse(w, w.Busy, w.MaxRunning, "running on all servers (MaxRunning)", ", or the servers' reports are of different moments"))
+		add("limit", running || w.Busy < w.MaxRunning, "%s", inUse(w, w.Busy, w.MaxRunning,
+			"running on all servers (MaxRunning)", ", or the servers' reports are of different moments"))
 	}
+
 	return list
 }
 
@@ -225,7 +254,8 @@ func runs(w *service.WhyReply) bool {
 func inUse(w *service.WhyReply, busy, most int, what, orElse string) string {
 	text := fmt.Sprintf("%d of %d %s", busy, most, what)
 	if busy > most {
-		text = fmt.Sprintf("%d %s, more than the limit of %d: some began under a higher limit%s", busy, what, most, orElse)
+		text = fmt.Sprintf("%d %s, more than the limit of %d: some began under a higher limit%s",
+			busy, what, most, orElse)
 	}
 	if runs(w) && busy >= most {
 		text += ", this id among them"

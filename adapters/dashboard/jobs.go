@@ -69,12 +69,14 @@ func (b *jobsBody) choose(q url.Values) (order sorting) {
 			b.List = &jobLists[at]
 		}
 	}
+
 	order = b.List.sorts[0]
 	for _, s := range b.List.sorts {
 		if s.Name == q.Get("sort") {
 			order = s
 		}
 	}
+
 	b.Sort, b.Desc = order.Name, q.Get("desc") != ""
 	b.From, b.Shard, b.Prefix, b.Tag = q.Get("from"), q.Get("shard"), q.Get("prefix"), q.Get("tag")
 	return order
@@ -86,12 +88,19 @@ func (c *call) jobsPage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	q := c.r.URL.Query()
 	b := &jobsBody{Queue: c.queue, Now: stats.Now, Linked: c.o.API.RedactID == nil, May: c.may()}
 	order := b.choose(q)
 	ask := &service.JobsQuery{
-		Sort: order.api, From: b.From, Fresh: b.List.Name == "fresh", Held: b.List.Name == "held", Tag: b.Tag,
-		PageQuery: service.PageQuery{After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 500},
+		Sort:  order.api,
+		From:  b.From,
+		Fresh: b.List.Name == "fresh",
+		Held:  b.List.Name == "held",
+		Tag:   b.Tag,
+		PageQuery: service.PageQuery{
+			After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 500,
+		},
 	}
 	if ask.Held { // all have the same time
 		b.Desc, ask.Desc, b.From, ask.From = false, false, "", ""
@@ -109,10 +118,12 @@ func (c *call) jobsPage() (*view, error) {
 	if b.List.Name == "scheduled" && b.From == "" && !b.Desc {
 		ask.From = stats.Now.UTC().Format(time.RFC3339Nano)
 	}
+
 	reply, err := asked(c, service.Jobs, c.queue, ask)
 	if err != nil {
 		return nil, err
 	}
+
 	b.Rows, b.Unreached = reply.Items, reply.Unreached
 	if b.List.Name == "scheduled" && b.Desc {
 		b.Rows = slices.DeleteFunc(b.Rows, func(j service.JobRow) bool { return !j.PerformAt.After(stats.Now) })
@@ -120,13 +131,21 @@ func (c *call) jobsPage() (*view, error) {
 			reply.Next = ""
 		}
 	}
+
 	if reply.Next != "" && (len(b.Rows) > 0 || b.Tag != "") {
 		b.Next = c.with("after", reply.Next)
 	}
 	if q.Get("after") != "" {
 		b.First = c.with("after", "")
 	}
-	b.tabs(c, map[string]int64{"waiting": stats.Length(), "fresh": stats.Fresh, "retries": stats.Retrying, "held": stats.Held, "scheduled": -1})
+
+	b.tabs(c, map[string]int64{
+		"waiting":   stats.Length(),
+		"fresh":     stats.Fresh,
+		"retries":   stats.Retrying,
+		"held":      stats.Held,
+		"scheduled": -1,
+	})
 	for _, server := range s.serversOf(c.queue) {
 		b.MaxRetries = max(b.MaxRetries, server.MaxRetries)
 	}
@@ -143,13 +162,21 @@ func (b *jobsBody) tabs(c *call, of map[string]int64) {
 	if b.Of = of[b.List.Name]; b.Tag != "" {
 		b.Of = -1 // unknown
 	}
+
 	for at := range jobLists {
 		l := &jobLists[at]
-		b.Lists = append(b.Lists, tab{l.Title, href("jobs", "q", c.queue, "list", l.Name, "shard", b.Shard, "tag", b.Tag), l == b.List})
+		b.Lists = append(b.Lists, tab{
+			l.Title,
+			href("jobs", "q", c.queue, "list", l.Name, "shard", b.Shard, "tag", b.Tag),
+			l == b.List,
+		})
 	}
 	for _, s := range b.List.sorts {
-		b.Sorts = append(b.Sorts, tab{s.Title, c.with("sort", s.Name, "after", "", "from", "", "prefix", ""), s.Name == b.Sort})
+		b.Sorts = append(b.Sorts, tab{
+			s.Title, c.with("sort", s.Name, "after", "", "from", "", "prefix", ""), s.Name == b.Sort,
+		})
 	}
+
 	desc := "1"
 	if b.Desc {
 		desc = ""

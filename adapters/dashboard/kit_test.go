@@ -59,7 +59,9 @@ func newHouse(t testing.TB, o Options) *house {
 
 func (h *house) declare(queue string, shards int) {
 	h.t.Helper()
-	if _, err := h.store.Declare(h.t.Context(), ports.DeclareRequest{Queue: queue, Shards: shards, IndexIDs: true}); err != nil {
+	if _, err := h.store.Declare(h.t.Context(), ports.DeclareRequest{
+		Queue: queue, Shards: shards, IndexIDs: true,
+	}); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -141,7 +143,9 @@ func (h *house) turn(queue string, index, want int, settle ...core.Settlement) [
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		r = &ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "owner", Token: lease.Token}, TTL: time.Hour, Node: "blue"}
+		r = &ports.TurnRequest{
+			Lease: ports.Lease{Shard: shard, Owner: "owner", Token: lease.Token}, TTL: time.Hour, Node: "blue",
+		}
 		h.turns[shard] = r
 	}
 	request := *r
@@ -159,7 +163,9 @@ func (h *house) end(queue string, kind core.OutcomeKind, text string) {
 	h.t.Helper()
 	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(int, int) time.Duration { return time.Hour }}
 	for index := range h.shards(queue) {
-		for claims := h.turn(queue, index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn(queue, index, core.MaxTurnJobs) {
+		for claims := h.turn(queue, index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn(
+			queue, index, core.MaxTurnJobs,
+		) {
 			var settle []core.Settlement
 			for at := range claims {
 				settle = append(settle, policy.Settlement(&claims[at], &core.Outcome{Kind: kind, Error: text}, 0))
@@ -246,7 +252,8 @@ var (
 // words are the texts of a page, in one line.
 func words(page string) string {
 	text := spaces.ReplaceAllString(markup.ReplaceAllString(page, " "), " ")
-	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&amp;", "&", "&#43;", "+").Replace(text)
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&amp;", "&",
+		"&#43;", "+").Replace(text)
 }
 
 // says checks that the texts of a page contain others.

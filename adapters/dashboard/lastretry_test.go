@@ -19,7 +19,9 @@ func (h *house) fail(failures int, ids ...string) {
 		h.push("orders", id, 0, "p")
 	}
 	for index := range houseShards {
-		for claims := h.turn("orders", index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn("orders", index, core.MaxTurnJobs) {
+		for claims := h.turn("orders", index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn(
+			"orders", index, core.MaxTurnJobs,
+		) {
 			var settle []core.Settlement
 			for _, c := range claims {
 				s := core.Settlement{ID: c.ID, Receipt: c.Receipt, Failed: true, Rest: core.Requeue}
@@ -33,7 +35,9 @@ func (h *house) fail(failures int, ids ...string) {
 
 // serves lets a server announce that it retries jobs of orders so often.
 func (h *house) serves(retries int) {
-	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: retries}}}})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
+		Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: retries}},
+	}})
 }
 
 // Jobs whose next failure ends in the morgue are a line, which leads to the list that begins with
@@ -51,7 +55,9 @@ func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
 	h.fail(24, numbered("early-", 200)...)
 	h.fail(25, "late-1", "late-2")
 	page := h.get("/")
-	says(t, page, "last retry orders 2 jobs wait for the last of their 25 retries; if it fails, a payload goes to the morgue or the job is held: late-1, late-2")
+	says(t, page,
+		"last retry orders 2 jobs wait for the last of their 25 retries; "+
+			"if it fails, a payload goes to the morgue or the job is held: late-1, late-2")
 	if len(h.store.jobs) != 1 || h.store.jobs[0].Limit > 101 || h.store.jobs[0].From == nil {
 		t.Errorf("a look has read the lists %+v", h.store.jobs)
 	}
@@ -60,7 +66,8 @@ func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
 		t.Errorf("no link to %s", link)
 	}
 	list := answerOf(h.board, request(http.MethodGet, "/"+strings.ReplaceAll(link, "&amp;", "&"), nil)).Body.String()
-	if first, other := strings.Index(list, `data-k="late-`), strings.Index(list, `data-k="early-`); first < 0 || other < first {
+	if first, other := strings.Index(list, `data-k="late-`), strings.Index(list, `data-k="early-`); first < 0 ||
+		other < first {
 		t.Errorf("the list begins with others: %s", words(list))
 	}
 }

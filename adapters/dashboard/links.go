@@ -34,16 +34,19 @@ func (c *call) with(params ...string) string {
 			values[name] = list
 		}
 	}
+
 	for at := 0; at+1 < len(params); at += 2 {
 		values.Del(params[at])
 		if params[at+1] != "" {
 			values.Set(params[at], params[at+1])
 		}
 	}
+
 	page := c.r.URL.Path[1:]
 	if page == "" {
 		page = "./"
 	}
+
 	if len(values) == 0 {
 		return page
 	}

@@ -80,7 +80,10 @@ func TestListsGoOnByCursors(t *testing.T) {
 		}
 	}
 	says(t, h.get("/jobs?q=orders&list=retries"), "No jobs match.", "0 of 0")
-	for _, target := range []string{"/jobs?q=orders&from=nix", "/jobs?q=orders&after=nix", "/jobs?q=orders&shard=99", "/jobs?q=orders&list=retries&sort=count&from=x"} {
+	for _, target := range []string{
+		"/jobs?q=orders&from=nix", "/jobs?q=orders&after=nix", "/jobs?q=orders&shard=99",
+		"/jobs?q=orders&list=retries&sort=count&from=x",
+	} {
 		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: status %d", target, w.Code)
 		}
@@ -95,7 +98,9 @@ func TestAnIDInSeveralQueues(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.declare("mails", 1)
 	h.push("orders", "a", time.Hour, "p")
-	if w := answerOf(h.board, request(http.MethodGet, "/search?id=a", nil)); w.Header().Get("Location") != "id?id=a&q=orders" {
+	if w := answerOf(h.board, request(
+		http.MethodGet, "/search?id=a", nil,
+	)); w.Header().Get("Location") != "id?id=a&q=orders" {
 		t.Errorf("status %d to %q", w.Code, w.Header().Get("Location"))
 	}
 	h.push("mails", "a", time.Hour, "p")
@@ -113,8 +118,10 @@ func TestVerdictsAndTheirFacts(t *testing.T) {
 	}})
 	h.ended(core.Failed, "boom\nstack", "a")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "Waits: backoff after failure 1 of 25, runs in 1 h.", "yes: served by blue", "held by blue", "no: lane 2 of 2 lanes there are busy", "no: due in 1 h",
-		"yes: limit 2 of 4 running on all servers (MaxRunning)", "yes: lanes of the queue 2 of 3 there are busy", "retries 1 of 25", "boom …", "boom stack", "yes: queue active")
+	says(t, page, "Waits: backoff after failure 1 of 25, runs in 1 h.", "yes: served by blue", "held by blue",
+		"no: lane 2 of 2 lanes there are busy", "no: due in 1 h",
+		"yes: limit 2 of 4 running on all servers (MaxRunning)", "yes: lanes of the queue 2 of 3 there are busy",
+		"retries 1 of 25", "boom …", "boom stack", "yes: queue active")
 	says(t, h.do("op", "pause", "q", "orders"), "paused")
 	says(t, h.get("/id?q=orders&id=a"), "Waits: the queue is paused; resume it.", "no: queue paused")
 	h.store.nodesFail = errors.New("away")
@@ -123,7 +130,13 @@ func TestVerdictsAndTheirFacts(t *testing.T) {
 
 // A running job is not shown as held up by its own resources.
 func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
-	w := &service.WhyReply{Reason: inspect.RunsNow.String(), MaxRunning: 1, Busy: 1, Servers: []string{"blue"}, Owner: &service.OwnerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1}}
+	w := &service.WhyReply{
+		Reason:     inspect.RunsNow.String(),
+		MaxRunning: 1,
+		Busy:       1,
+		Servers:    []string{"blue"},
+		Owner:      &service.OwnerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1},
+	}
 	for _, f := range facts(w, false) {
 		if f.Class != "good" {
 			t.Errorf("%s %s %s", f.Sign, f.Name, f.Value)
@@ -134,7 +147,10 @@ func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
 	for _, f := range facts(w, false) {
 		got = append(got, f.Sign+" "+f.Name+" "+f.Value)
 	}
-	want := []string{"✓ served by blue", "✓ shard , held by blue", "✗ lane 1 of 1 lanes there are busy", "✗ lanes of the queue 1 of 1 there are busy", "✗ limit 1 of 1 running on all servers (MaxRunning)"}
+	want := []string{
+		"✓ served by blue", "✓ shard , held by blue", "✗ lane 1 of 1 lanes there are busy",
+		"✗ lanes of the queue 1 of 1 there are busy", "✗ limit 1 of 1 running on all servers (MaxRunning)",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -145,8 +161,12 @@ func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
 func TestMoreRunsThanTheBound(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "a", time.Hour, "p")
-	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: 4, Busy: 9}}}})
-	says(t, h.get("/id?q=orders&id=a"), "no: limit 9 running on all servers (MaxRunning), more than the limit of 4: some began under a higher limit, or the servers' reports are of different moments")
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
+		Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: 4, Busy: 9}},
+	}})
+	says(t, h.get("/id?q=orders&id=a"),
+		"no: limit 9 running on all servers (MaxRunning), more than the limit of 4: "+
+			"some began under a higher limit, or the servers' reports are of different moments")
 }
 
 func TestADeadIDBeginsWithItsError(t *testing.T) {
@@ -162,14 +182,19 @@ func TestADeadIDBeginsWithItsError(t *testing.T) {
 }
 
 func TestARecordThatCannotBeReadIsSaidPlainly(t *testing.T) {
-	b := &idBody{Why: &service.WhyReply{Reason: inspect.Unreadable.String(), Text: "the record of this id can't be read (queued)"}}
+	b := &idBody{Why: &service.WhyReply{
+		Reason: inspect.Unreadable.String(), Text: "the record of this id can't be read (queued)",
+	}}
 	if got := b.verdict(); got != "The record of this id can't be read (queued)." {
 		t.Errorf("the verdict is %q", got)
 	}
 }
 
 func TestWhatRunsIsOfServersThatSaySo(t *testing.T) {
-	for name, redact := range map[string]func(queue, id string) string{"": nil, "hidden ": func(_, id string) string { return "hidden " + id }} {
+	for name, redact := range map[string]func(queue, id string) string{
+		"":        nil,
+		"hidden ": func(_, id string) string { return "hidden " + id },
+	} {
 		t.Run(name, func(t *testing.T) { showsWhatRuns(t, httpapi.Options{RedactID: redact}, name+"slow") })
 	}
 }
@@ -185,15 +210,23 @@ func showsWhatRuns(t *testing.T, o httpapi.Options, slow string) {
 	for index := range houseShards {
 		for _, claim := range h.turn("orders", index, 9) {
 			if claim.ID == "slow" {
-				longest = append(longest, ports.RunningJob{Shard: core.Shard{Queue: "orders", Index: index}, ID: claim.ID, Receipt: claim.Receipt, Began: core.InstantOf(epoch)})
+				longest = append(longest, ports.RunningJob{
+					Shard:   core.Shard{Queue: "orders", Index: index},
+					ID:      claim.ID,
+					Receipt: claim.Receipt,
+					Began:   core.InstantOf(epoch),
+				})
 			}
 		}
 	}
 	h.advance(90 * time.Second)
-	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8, Status: ports.NodeStatus{Busy: 1, Running: 1, Longest: longest}})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8, Status: ports.NodeStatus{
+		Busy: 1, Running: 1, Longest: longest,
+	}})
 	h.announce(ports.Node{Name: "green", Owner: "o2", Queues: []string{"mails"}, Lanes: 4})
 	page := h.get("/busy")
-	says(t, page, "blue alive: 1 of 8 lanes busy, 1 running", "1 min 30 s ● long orders "+slow, "1 buffered, or just started", "green alive", "No running jobs.")
+	says(t, page, "blue alive: 1 of 8 lanes busy, 1 running", "1 min 30 s ● long orders "+slow,
+		"1 buffered, or just started", "green alive", "No running jobs.")
 	saysNot(t, h.get("/busy?q=orders"), "green")
 	if w := answerOf(h.board, request(http.MethodGet, "/busy?q=nix", nil)); w.Code != http.StatusNotFound {
 		t.Errorf("an unknown queue: status %d", w.Code)
@@ -235,7 +268,8 @@ func TestMorgueByGroups(t *testing.T) {
 		sheet := h.get(link(t, page, "purge …"))
 		says(t, sheet, "Purge dead letters of a group of orders", "4 match of 7.")
 		h.advance(time.Second)
-		page = h.do("op", "purge", "q", "orders", "bulk", "1", "group", field(t, sheet, "group"), "before", field(t, sheet, "before"), "confirm", "4")
+		page = h.do("op", "purge", "q", "orders", "bulk", "1", "group", field(t, sheet, "group"),
+			"before", field(t, sheet, "before"), "confirm", "4")
 		says(t, page, "4 removed permanently")
 		if n := h.stats().Dead; n != 3 {
 			t.Errorf("%d are left", n)
@@ -244,7 +278,8 @@ func TestMorgueByGroups(t *testing.T) {
 		if got := keys(page, "letters"); len(got) != 1 {
 			t.Errorf("the prefix has %v", got)
 		}
-		says(t, h.get(link(t, page, "revive …")), "Revive dead letters of orders whose id begins with “b00001”", "1 match of 3")
+		says(t, h.get(link(t, page, "revive …")), "Revive dead letters of orders whose id begins with “b00001”",
+			"1 match of 3")
 		says(t, h.do("op", "revive", "q", "orders", "id", "b00000", "id", "b00002", "back", "morgue"), "2 queued again")
 	})
 }
@@ -258,13 +293,25 @@ func TestASheetSaysWhatIsLater(t *testing.T) {
 	target := "/sheet?q=orders&op=revive"
 	saysNot(t, h.get(target), "time to come")
 	_, err := h.store.Import(t.Context(), ports.ImportRequest{
-		Shard: core.Shard{Queue: "orders", Index: core.ShardOf("later", houseShards)}, Shards: houseShards, Generation: 1,
-		DeadLetters: []core.DeadLetter{{ID: "later", ChangedAt: core.MaxInstant, Error: "e", Group: "e", Payloads: []core.Payload{{Data: []byte("p")}}}},
+		Shard:      core.Shard{Queue: "orders", Index: core.ShardOf("later", houseShards)},
+		Shards:     houseShards,
+		Generation: 1,
+		DeadLetters: []core.DeadLetter{
+			{
+				ID:        "later",
+				ChangedAt: core.MaxInstant,
+				Error:     "e",
+				Group:     "e",
+				Payloads:  []core.Payload{{Data: []byte("p")}},
+			},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, h.get(target), "1 match of 2.", "are not affected, among them 1 or more that changed later or were imported with a later time. Actions on marked rows include those.")
+	says(t, h.get(target), "1 match of 2.",
+		"are not affected, among them 1 or more that changed later or were imported with a later time. "+
+			"Actions on marked rows include those.")
 }
 
 // A user who looks at the morgue for long reads its newest thousand now and then, not each time.
@@ -305,12 +352,14 @@ func TestUnreachableShardsAreMissingFromLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
 		h.store.checks = []ports.Check{
-			{Name: "clock", Status: ports.CheckOK, Value: "0 ms"}, {Name: "memory", Server: "10.0.0.1:6379", Status: ports.CheckFail, Value: "full", Advice: "Give it more."},
+			{Name: "clock", Status: ports.CheckOK, Value: "0 ms"},
+			{Name: "memory", Server: "10.0.0.1:6379", Status: ports.CheckFail, Value: "full", Advice: "Give it more."},
 			{Name: "slow", Status: ports.CheckUnknown, Value: "no right"},
 		}
 		h.store.away = []core.Shard{{Queue: "orders", Index: 1}}
 		page := h.get("/store")
-		says(t, page, "Unreachable shards, which are missing here: 1. orders/1", "● fail memory 10.0.0.1:6379 full Give it more.", "? unknown slow", "✓ ok clock")
+		says(t, page, "Unreachable shards, which are missing here: 1. orders/1",
+			"● fail memory 10.0.0.1:6379 full Give it more.", "? unknown slow", "✓ ok clock")
 		if got := keys(page, "store"); got[0] != "memory 10.0.0.1:6379" {
 			t.Errorf("the checks are %v", got)
 		}

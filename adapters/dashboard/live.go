@@ -31,6 +31,7 @@ func liveOf(page []byte) *live {
 		l.title = append(l.title, page[l.body[0]:l.body[1]]...)
 		l.body = [2]int(at)
 	}
+
 	sums := slices.Clone(l.title)
 	for _, n := range regions(l.parts) {
 		sums = append(sums, l.parts[n].sum[:]...)
@@ -38,6 +39,7 @@ func liveOf(page []byte) *live {
 	if len(l.parts) == 0 {
 		sums = page
 	}
+
 	sum := digestOf(sums)
 	l.tag = base64.RawURLEncoding.EncodeToString(sum[:])
 	return l
@@ -82,16 +84,20 @@ func (l *live) region(b *bytes.Buffer, region int, has *holds) {
 			gap.last, at, n = next, p.to, p.end
 			continue
 		}
+
 		gap.write(b)
 		b.Write(l.page[at:p.from])
+
 		number, there := has.numbers[p.sum]
 		if !there {
 			at, n = p.from, n+1
 			continue
 		}
+
 		gap.name, gap.first, gap.last = tagName(l.page[p.from+1:p.inner-1]), number, number
 		at, n = p.to, p.end
 	}
+
 	gap.write(b)
 	b.Write(l.page[at:l.parts[region].to])
 }

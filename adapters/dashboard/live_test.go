@@ -147,9 +147,11 @@ func TestUpdatesAddUpToThePage(t *testing.T) {
 	}
 	var open []*script
 	for _, path := range []string{
-		"/", "/?sort=waiting", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/id?q=orders&id=w1",
+		"/", "/?sort=waiting", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders", "/jobs?q=orders",
+		"/jobs?q=orders&list=retries", "/id?q=orders&id=w1",
 		"/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly", "/schedule?q=orders&name=nightly&id=w1",
-		"/id?q=orders&id=now", "/busy", "/busy?q=orders", "/morgue?q=orders", "/unreadable?q=orders", "/tracked?q=orders", "/nodes", "/store", "/audit",
+		"/id?q=orders&id=now", "/busy", "/busy?q=orders", "/morgue?q=orders", "/unreadable?q=orders",
+		"/tracked?q=orders", "/nodes", "/store", "/audit",
 	} {
 		open = append(open, h.opens(path))
 	}
@@ -190,7 +192,11 @@ func TestWhoHoldsSomethingElseGetsThePage(t *testing.T) {
 	tag, parts := `W/"`+s.tag()+`"`, strconv.Itoa(len(partsOf([]byte(s.page))))
 	h.push("orders", "a", 0, "p")
 	h.board.looker.acted()
-	for name, page := range map[string]string{"another tag": ask(`W/"nix"`, parts), "other parts": ask(tag, "7"), "no parts": ask(tag, "")} {
+	for name, page := range map[string]string{
+		"another tag": ask(`W/"nix"`, parts),
+		"other parts": ask(tag, "7"),
+		"no parts":    ask(tag, ""),
+	} {
 		if strings.Contains(page, "data-same") || !strings.Contains(page, "<footer") {
 			t.Errorf("%s is answered with %d bytes and gaps", name, len(page))
 		}
@@ -235,7 +241,11 @@ func TestAPageThatIsNotWellFormedHasNoParts(t *testing.T) {
 		page  string
 		parts int
 	}{
-		"well formed":       {head + `<p data-k="x"></p><div data-region="a"><div><p data-k="1">a</p> <tr></tr></div></div><i data-region="b">c</i>`, 4},
+		"well formed": {
+			head + `<p data-k="x"></p><div data-region="a"><div><p data-k="1">a</p> <tr></tr></div></div>` +
+				`<i data-region="b">c</i>`,
+			4,
+		},
 		"a part goes on":    {head + `<div data-region="a"><p data-k="1">a</div>`, 0},
 		"a region goes on":  {head + `<div data-region="a"><div></div>`, 0},
 		"a tag goes on":     {head + `<div data-region="a"></div`, 0},
@@ -293,7 +303,8 @@ func TestAPageIsRememberedOnce(t *testing.T) {
 // the old title would stay.
 func TestATitleThatHasChangedIsSent(t *testing.T) {
 	page := func(title, icon string) *live {
-		return liveOf([]byte(`<title>` + title + `</title><link rel="icon" href="` + icon + `"><body data-now="1"><div data-region="a">x</div>`))
+		return liveOf([]byte(`<title>` + title + `</title><link rel="icon" href="` + icon +
+			`"><body data-now="1"><div data-region="a">x</div>`))
 	}
 	held := page("fine", "i")
 	for name, l := range map[string]*live{"a title": page("late", "i"), "an icon": page("fine", "j")} {
@@ -307,7 +318,9 @@ func TestATitleThatHasChangedIsSent(t *testing.T) {
 // together.
 func TestWhatIsBetweenPartsIsSent(t *testing.T) {
 	page := func(between string) *live {
-		return liveOf([]byte(`<title>x</title><body data-now="1"><div data-region="a"><tr>1</tr>` + between + `<tr>2</tr></div>`))
+		return liveOf(
+			[]byte(`<title>x</title><body data-now="1"><div data-region="a"><tr>1</tr>` + between + `<tr>2</tr></div>`),
+		)
 	}
 	for _, tt := range []struct{ held, now, want string }{
 		{"\n", " changed \n", `<tr data-same="1 1"></tr> changed` + " \n" + `<tr data-same="2 2"></tr>`},

@@ -117,6 +117,7 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 	if fresh {
 		return s, nil
 	}
+
 	select {
 	case l.looking <- struct{}{}:
 		defer func() { <-l.looking }()
@@ -131,6 +132,7 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 			return nil, ctx.Err()
 		}
 	}
+
 	s, fresh, acts := l.known()
 	if fresh {
 		return s, nil
@@ -138,6 +140,7 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 	// The result is for other requests too, so the look does not end with this request.
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer end()
+
 	began := l.clock()
 	s = l.take(ctx, s)
 	l.keep(s, l.clock().Sub(began), acts)
@@ -158,14 +161,18 @@ func (l *looker) keep(s *snapshot, cost time.Duration, acts int) {
 func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	s := &snapshot{details: map[string]*details{}}
 	if before != nil {
-		s.view, s.details, s.checked, s.cost, s.checksFailed, s.pausesAt = before.view, before.details, before.checked, before.cost, before.checksFailed, before.pausesAt
+		s.view, s.details, s.checked, s.cost, s.checksFailed, s.pausesAt =
+			before.view, before.details, before.checked, before.cost, before.checksFailed, before.pausesAt
 	}
 	s.view.ShowID = l.shown.ID
+
+	// The store is asked for the statistics and for what is beside them at the same time.
 	b := l.askBeside(ctx, s)
 	stats, err := l.inspector.Stats(ctx)
 	unreached, err := service.Partial(err)
 	s.at = l.clock()
 	b.wait(err)
+
 	if s.failed = err; err != nil {
 		s.view.Silence = l.shown.ErrorText("", "", err.Error())
 		if s.view.Now.IsZero() {
@@ -175,6 +182,7 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 		}
 		return s
 	}
+
 	s.view.Silence, s.view.Stats, s.view.Unreached = "", stats, unreached
 	s.view.Now = s.at
 	for at := range stats {
@@ -182,6 +190,7 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 			s.view.Now = stats[at].Now
 		}
 	}
+
 	b.fill(l, s)
 	l.pauses(ctx, s)
 	l.detail(ctx, s)
@@ -200,11 +209,13 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 			unknown = true
 		}
 	}
+
 	s.view.Pauses = known
 	rest := maxDetail
 	if unknown {
 		rest = detailRest
 	}
+
 	switch {
 	case len(known) == 0 && !unknown:
 		s.pausesAt = time.Time{} // the next pause is read at once
@@ -212,9 +223,11 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	case !s.pausesAt.IsZero() && s.at.Sub(s.pausesAt) < rest:
 		return
 	}
+
 	ctx, end := context.WithTimeout(ctx, detailTime)
 	defer end()
 	pauses, err := wrong.PausesOf(s.view.Stats, l.inspector.Actions(ctx, inspect.ActionsOptions{}))
+
 	if s.pausesAt = s.at; err == nil {
 		s.view.Pauses = pauses
 	}
@@ -272,10 +285,12 @@ func (b *beside) fill(l *looker, s *snapshot) {
 	if !b.checking {
 		return
 	}
+
 	s.checked, s.cost, s.checksFailed = l.clock(), b.cost, b.checksFailed
 	if b.checksFailed != nil {
 		return
 	}
+
 	s.view.Checks = b.checks
 	for at := range b.checks {
 		b.checks[at].Value = l.shown.ErrorText("", "", b.checks[at].Value)

@@ -71,7 +71,11 @@ func TestALookDuringAnActionIsStale(t *testing.T) {
 // Values that change slowly rest longer than the sizes of queues, and so do the checks; and each
 // rests longer the more it costs.
 func TestHistoriesAndChecksRestLonger(t *testing.T) {
-	for cost, rest := range map[time.Duration]time.Duration{0: detailRest, 500 * time.Millisecond: 99 * 500 * time.Millisecond, 10 * time.Second: maxDetail} {
+	for cost, rest := range map[time.Duration]time.Duration{
+		0:                      detailRest,
+		500 * time.Millisecond: 99 * 500 * time.Millisecond,
+		10 * time.Second:       maxDetail,
+	} {
 		h := newHouse(t, Options{})
 		var mu sync.Mutex // the servers are looked at beside other calls
 		now := time.Now()
@@ -110,7 +114,8 @@ func TestHistoriesAndChecksRestLonger(t *testing.T) {
 			now = now.Add(min(time.Second, rest/4))
 		}
 		if histories != was[0] || checks != was[1] {
-			t.Errorf("a look of %v at each is followed by %d histories and %d checks within %v", cost, histories-was[0], checks-was[1], rest)
+			t.Errorf("a look of %v at each is followed by %d histories and %d checks within %v",
+				cost, histories-was[0], checks-was[1], rest)
 		}
 		now = began.Add(rest)
 		look()

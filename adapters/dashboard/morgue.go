@@ -54,25 +54,45 @@ func (c *call) morguePage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	q := c.r.URL.Query()
 	b := &morgueBody{
-		Queue: c.queue, Now: stats.Now, Dead: stats.Dead, Group: q.Get("group"), Error: q.Get("error"), Tag: q.Get("tag"), Sort: "time", Prefix: q.Get("prefix"), From: q.Get("from"),
-		Desc: q.Get("asc") == "", Linked: c.o.API.RedactID == nil, May: c.may(), All: href("morgue", "q", c.queue),
+		Queue:  c.queue,
+		Now:    stats.Now,
+		Dead:   stats.Dead,
+		Group:  q.Get("group"),
+		Error:  q.Get("error"),
+		Tag:    q.Get("tag"),
+		Sort:   "time",
+		Prefix: q.Get("prefix"),
+		From:   q.Get("from"),
+		Desc:   q.Get("asc") == "",
+		Linked: c.o.API.RedactID == nil,
+		May:    c.may(),
+		All:    href("morgue", "q", c.queue),
 	}
 	if q.Get("sort") == "id" && b.Group == "" {
 		b.Sort, b.Desc = "id", q.Get("desc") != ""
 	}
+
 	ask := &service.MorgueQuery{
-		Sort: b.Sort, From: b.From, Group: b.Group, Tag: b.Tag,
-		PageQuery: service.PageQuery{After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 1000},
+		Sort:  b.Sort,
+		From:  b.From,
+		Group: b.Group,
+		Tag:   b.Tag,
+		PageQuery: service.PageQuery{
+			After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 1000,
+		},
 	}
 	if b.Sort == "id" {
 		ask.Prefix = b.Prefix
 	}
+
 	reply, err := asked(c, service.Morgue, c.queue, ask)
 	if err != nil {
 		return nil, err
 	}
+
 	b.Rows, b.Unreached = reply.Items, reply.Unreached
 	b.groups(c, reply)
 	b.links(c, reply.Next)
@@ -93,10 +113,18 @@ func (b *morgueBody) links(c *call, next string) {
 	if q.Get("after") != "" {
 		b.First = c.with("after", "")
 	}
-	b.Sorts = []tab{{"changed", c.with("sort", "", "desc", "", "asc", "", "after", "", "from", "", "prefix", ""), b.Sort == "time"}}
+
+	b.Sorts = []tab{{
+		"changed",
+		c.with("sort", "", "desc", "", "asc", "", "after", "", "from", "", "prefix", ""),
+		b.Sort == "time",
+	}}
 	if b.Group == "" {
-		b.Sorts = append(b.Sorts, tab{"id", c.with("sort", "id", "desc", "", "asc", "", "after", "", "from", ""), b.Sort == "id"})
+		b.Sorts = append(b.Sorts, tab{
+			"id", c.with("sort", "id", "desc", "", "asc", "", "after", "", "from", ""), b.Sort == "id",
+		})
 	}
+
 	flip := "desc"
 	if b.Sort == "time" {
 		flip = "asc"
@@ -107,12 +135,15 @@ func (b *morgueBody) links(c *call, next string) {
 	}
 	b.Turn = c.with(flip, value, "after", "")
 	b.Hidden = c.kept("q", "group", "sort", "asc", "desc")
+
 	prefix := ""
 	if b.Sort == "id" {
 		prefix = b.Prefix
 	}
-	b.Revive = href("sheet", "op", "revive", "q", c.queue, "group", b.Group, "error", b.Error, "tag", b.Tag, "prefix", prefix)
-	b.Purge = href("sheet", "op", "purge", "q", c.queue, "group", b.Group, "error", b.Error, "tag", b.Tag, "prefix", prefix)
+	b.Revive = href("sheet", "op", "revive",
+		"q", c.queue, "group", b.Group, "error", b.Error, "tag", b.Tag, "prefix", prefix)
+	b.Purge = href("sheet", "op", "purge",
+		"q", c.queue, "group", b.Group, "error", b.Error, "tag", b.Tag, "prefix", prefix)
 }
 
 // groups reads the groups, and counts the dead letters of the last hour and day. The list may
@@ -123,21 +154,32 @@ func (b *morgueBody) groups(c *call, list *service.List[service.DeadRow]) {
 		b.GroupsFailed = c.errorText(c.queue, "", err.Error())
 		return
 	}
+
 	b.MoreGroups = reply.Total - len(reply.Items)
-	if q := c.r.URL.Query(); b.Sort != "time" || !b.Desc || b.Group != "" || b.Tag != "" || q.Get("after") != "" || q.Get("from") != "" {
+
+	// Only an unfiltered list begins with the newest dead letters.
+	if q := c.r.URL.Query(); b.Sort != "time" || !b.Desc || b.Group != "" || b.Tag != "" ||
+		q.Get("after") != "" || q.Get("from") != "" {
 		list = nil
 	}
+
 	recent := c.newest(b.Now, reply, list)
 	b.Counted, b.Hour, b.Day = recent.counted, int64(recent.hour.sum.Count), int64(recent.day.sum.Count)
 	if recent.failed != nil {
 		b.CountFailed = c.errorText(c.queue, "", recent.failed.Error())
 	}
+
 	for at := range reply.Items {
 		g := &reply.Items[at]
 		row := groupRow{
-			GroupRow: *g, Hour: min(recent.hour.byGroup[g.Group], g.Count), Day: min(recent.day.byGroup[g.Group], g.Count),
-			First: when{g.First, b.Now}, Last: when{g.Last, b.Now},
-			Share: int(100 * g.Count / max(reply.Dead, 1)), Href: href("morgue", "q", c.queue, "group", g.Group), Current: g.Group == b.Group,
+			GroupRow: *g,
+			Hour:     min(recent.hour.byGroup[g.Group], g.Count),
+			Day:      min(recent.day.byGroup[g.Group], g.Count),
+			First:    when{g.First, b.Now},
+			Last:     when{g.Last, b.Now},
+			Share:    int(100 * g.Count / max(reply.Dead, 1)),
+			Href:     href("morgue", "q", c.queue, "group", g.Group),
+			Current:  g.Group == b.Group,
 		}
 		if row.Current {
 			b.GroupName = g.Name
@@ -168,19 +210,25 @@ func (c *call) newest(now time.Time, groups *service.GroupsReply, list *service.
 	if known != nil {
 		return known
 	}
+
 	spans := make([]span, len(groups.Items))
 	for at, g := range groups.Items {
 		spans[at] = span{g.Group, g.Count, g.First, g.Last}
 	}
 	others := groups.Total > len(spans)
-	n := &newest{hour: recentOf(now.Add(-time.Hour), spans, others), day: recentOf(now.Add(-24*time.Hour), spans, others)}
+	n := &newest{
+		hour: recentOf(now.Add(-time.Hour), spans, others),
+		day:  recentOf(now.Add(-24*time.Hour), spans, others),
+	}
 	if !n.hour.open && !n.day.open {
 		return n
 	}
+
 	began := c.looker.clock()
 	if n.failed = c.readNewest(n, list); n.failed != nil {
 		return n
 	}
+
 	ended := c.looker.clock()
 	n.until = ended.Add(service.RestAfter(ended.Sub(began), detailRest, maxDetail))
 	c.looker.keepNewest(c.queue, n, acts)
@@ -203,12 +251,14 @@ func (c *call) readNewest(n *newest, list *service.List[service.DeadRow]) error 
 				return err
 			}
 		}
+
 		if n.letters(list.Items) || list.Next == "" {
 			return nil
 		}
 		read += len(list.Items)
 		ask.After = list.Next
 	}
+
 	n.counted = read
 	return nil
 }

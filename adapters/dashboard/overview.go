@@ -56,20 +56,42 @@ type wrongLine struct {
 
 // signs are the marks of kinds: a class, which gives a colour, a shape and a word.
 var signs = map[wrong.Kind][3]string{
-	wrong.Late: {"late", "▲", "late"}, wrong.HotShard: {"late", "▲", "hot shard"}, wrong.Unowned: {"nobody", "▨", "no owner"},
-	wrong.NobodyServes: {"bad", "▨", "not served"}, wrong.Paused: {"paused", "‖", "paused"}, wrong.CheckWarns: {"late", "▲", "warning"},
-	wrong.ServerGone: {"nobody", "▨", "server gone"}, wrong.Unreadable: {"late", "▲", "unreadable"}, wrong.MorgueGrows: {"bad", "●", "dying"},
-	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
-	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
-	wrong.RunsLong: {"late", "▲", "runs long"}, wrong.Crashes: {"bad", "●", "crashes"}, wrong.OtherRule: {"bad", "●", "other rule"},
-	wrong.TicksLate: {"bad", "◷", "ticks late"}, wrong.BrokenSchedule: {"bad", "●", "broken schedule"},
-	wrong.NearMorgue: {"late", "▲", "last retry"}, wrong.Holds: {"bad", "●", "held"}, wrong.Versions: {"muted", "◦", "versions"},
+	wrong.Late:           {"late", "▲", "late"},
+	wrong.HotShard:       {"late", "▲", "hot shard"},
+	wrong.Unowned:        {"nobody", "▨", "no owner"},
+	wrong.NobodyServes:   {"bad", "▨", "not served"},
+	wrong.Paused:         {"paused", "‖", "paused"},
+	wrong.CheckWarns:     {"late", "▲", "warning"},
+	wrong.ServerGone:     {"nobody", "▨", "server gone"},
+	wrong.Unreadable:     {"late", "▲", "unreadable"},
+	wrong.MorgueGrows:    {"bad", "●", "dying"},
+	wrong.NoAnswer:       {"bad", "●", "no answer"},
+	wrong.PartAway:       {"bad", "●", "unreachable"},
+	wrong.CheckFails:     {"bad", "●", "check fails"},
+	wrong.OwnerGone:      {"bad", "●", "owner gone"},
+	wrong.NotMoving:      {"bad", "●", "not moving"},
+	wrong.Failing:        {"bad", "●", "failing"},
+	wrong.RunsLong:       {"late", "▲", "runs long"},
+	wrong.Crashes:        {"bad", "●", "crashes"},
+	wrong.OtherRule:      {"bad", "●", "other rule"},
+	wrong.TicksLate:      {"bad", "◷", "ticks late"},
+	wrong.BrokenSchedule: {"bad", "●", "broken schedule"},
+	wrong.NearMorgue:     {"late", "▲", "last retry"},
+	wrong.Holds:          {"bad", "●", "held"},
+	wrong.Versions:       {"muted", "◦", "versions"},
 }
 
 // wrongLineOf makes a line of a page. Its link does not lead back to that page.
 func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	sign := signs[l.Kind]
-	w := wrongLine{Line: *l, Class: sign[0], Sign: sign[1], Word: sign[2], Since: when{l.Since, now}}
+	w := wrongLine{
+		Line:  *l,
+		Class: sign[0],
+		Sign:  sign[1],
+		Word:  sign[2],
+		Since: when{l.Since, now},
+	}
+
 	w.Href, w.Link = href("queue", "q", l.Queue), "queue"
 	switch l.Kind {
 	case wrong.NoAnswer, wrong.PartAway, wrong.CheckFails, wrong.CheckWarns:
@@ -103,6 +125,7 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 			w.Href, w.Link = href("jobs", "q", l.Queue), "jobs"
 		}
 	}
+
 	if l.ID != "" {
 		w.Href, w.Link = href("busy", "q", l.Queue)+"#"+busyAnchor(l.Queue, l.ID), "running job"
 	}
@@ -137,6 +160,7 @@ func rates(minutes []inspect.MinuteStats, now time.Time) (done, failed float64, 
 	if len(minutes) > 0 && minutes[0].At.After(from) {
 		from = minutes[0].At
 	}
+
 	for at := range minutes {
 		m := &minutes[at]
 		run.Add(&m.Run)
@@ -145,6 +169,7 @@ func rates(minutes []inspect.MinuteStats, now time.Time) (done, failed float64, 
 			failed += float64(m.Failed)
 		}
 	}
+
 	window := max(now.Sub(from), time.Second).Seconds()
 	return done / window, failed / window, run.Quantile(0.99)
 }
@@ -153,9 +178,21 @@ func rates(minutes []inspect.MinuteStats, now time.Time) (done, failed float64, 
 func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 	name := stats.Queue.Name
 	r := queueRow{
-		Name: name, Paused: stats.Queue.Paused, Lag: stats.Lag, Waiting: stats.Waiting(), Running: stats.Claimed - stats.Orphaned, Retries: stats.Retrying, Dead: stats.Dead,
-		Orphaned: stats.Orphaned, Quarantined: stats.Quarantined, Shards: stats.Queue.Shards, Unowned: unowned(stats), worst: int(wrong.Versions) + 1,
+		Name:        name,
+		Paused:      stats.Queue.Paused,
+		Lag:         stats.Lag,
+		Waiting:     stats.Waiting(),
+		Running:     stats.Claimed - stats.Orphaned,
+		Retries:     stats.Retrying,
+		Dead:        stats.Dead,
+		Orphaned:    stats.Orphaned,
+		Quarantined: stats.Quarantined,
+		Shards:      stats.Queue.Shards,
+		Unowned:     unowned(stats),
+		worst:       int(wrong.Versions) + 1,
 	}
+
+	// The faults are sorted, so the first one of the queue is its worst.
 	for at := range s.wrong {
 		if l := &s.wrong[at]; l.Queue == name {
 			sign := signs[l.Kind]
@@ -166,16 +203,19 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 	if stats.Queue.Paused {
 		r.Class, r.Sign, r.State = "paused", "‖", "paused"
 	}
+
 	for at := range s.view.Nodes {
 		if n := &s.view.Nodes[at]; n.State == inspect.NodeAlive && slices.Contains(n.Queues, name) {
 			r.Servers++
 		}
 	}
+
 	r.Done, r.Failed = unknownRate, unknownRate
 	if d := s.details[name]; d != nil && d.whole() {
 		r.Done, r.Failed, r.P99 = rates(d.hour, s.view.Now)
 		r.Spark = sparkOf(d.hour, s.view.Now)
 	}
+
 	return r
 }
 
@@ -214,13 +254,16 @@ func (c *call) overview() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	q := c.r.URL.Query()
 	b := &overviewBody{Now: s.view.Now, AsOf: s.at, Sort: q.Get("sort"), Find: q.Get("find")}
 	order, known := sorts[b.Sort]
 	if !known {
 		b.Sort, order = "", sorts[""]
 	}
+
 	b.say(s.wrong)
+
 	var minutes []inspect.MinuteStats
 	for at := range s.view.Stats {
 		row := s.row(&s.view.Stats[at])
@@ -232,16 +275,21 @@ func (c *call) overview() (*view, error) {
 			b.Queues = append(b.Queues, row)
 		}
 	}
-	slices.SortStableFunc(b.Queues, func(x, y queueRow) int { return cmp.Or(order(&x, &y), strings.Compare(x.Name, y.Name)) })
+
+	slices.SortStableFunc(b.Queues, func(x, y queueRow) int {
+		return cmp.Or(order(&x, &y), strings.Compare(x.Name, y.Name))
+	})
 	b.fold()
 	if len(b.Queues) > maxQueues && q.Get("all") == "" {
 		b.Cut, b.Queues = len(b.Queues), b.Queues[:maxQueues]
 	}
+
 	for at := range s.view.Nodes {
 		if s.view.Nodes[at].State != inspect.NodeGone {
 			b.Total.Servers++
 		}
 	}
+
 	d := dayOf(minutes, s.view.Nodes, b.Now)
 	b.Done, b.Wait = d.throughput(), d.waits()
 	return &view{page: "overview", title: "Overview", live: true, body: b}, nil

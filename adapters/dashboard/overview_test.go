@@ -38,7 +38,9 @@ func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
 	}
 	h.ended(core.Buried, "boom", numbered("dead", 3)...)
 	h.advance(12 * time.Second)
-	h.store.checks = []ports.Check{{Name: "policy", Status: ports.CheckFail, Value: "allkeys-lru", Advice: "Set noeviction."}}
+	h.store.checks = []ports.Check{
+		{Name: "policy", Status: ports.CheckFail, Value: "allkeys-lru", Advice: "Set noeviction."},
+	}
 	page := h.get("/")
 	says(t, page,
 		"store policy: allkeys-lru. Set noeviction. for at least 0 s store",
@@ -82,7 +84,8 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		h.board.looker.last = nil
 		says(t, h.get("/"), "orders shard 0 can't be reached; the figures don't include it")
 		page := h.get("/queue?q=orders")
-		says(t, page, "The history can't be read: shard 0 holds all or part of it and can't be reached", "done/s – failed/s –")
+		says(t, page, "The history can't be read: shard 0 holds all or part of it and can't be reached",
+			"done/s – failed/s –")
 		if !strings.Contains(page, `<div data-region="charts"><p class="late">`) { // an open page replaces its regions
 			t.Error("that the history can't be read is in no region")
 		}
@@ -90,7 +93,8 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 
 		h.store.away, h.store.nodesFail = nil, errors.New("no list")
 		saysNot(t, h.get("/"), "no server runs this queue")
-		h.store.nodesFail, h.store.historyFail, h.store.checksFail = nil, errors.New("no minutes"), errors.New("no checks")
+		h.store.nodesFail, h.store.historyFail, h.store.checksFail =
+			nil, errors.New("no minutes"), errors.New("no checks")
 		h.advance(time.Minute)
 		h.board.looker.last = nil
 		says(t, h.get("/"), "orders")
@@ -158,7 +162,12 @@ func TestOverviewSortsFiltersAndFolds(t *testing.T) {
 		name, _, _ := strings.Cut(row, `"`)
 		return name
 	}
-	for sort, want := range map[string]string{"": "quiet07", "waiting": "quiet07", "name": "orders", "nonsense": "quiet07"} {
+	for sort, want := range map[string]string{
+		"":         "quiet07",
+		"waiting":  "quiet07",
+		"name":     "orders",
+		"nonsense": "quiet07",
+	} {
 		if got := first(h.get("/?sort=" + sort)); got != want {
 			t.Errorf("sorted by %q the first is %s, want %s", sort, got, want)
 		}
@@ -178,7 +187,8 @@ func TestOverviewOfVeryManyQueues(t *testing.T) {
 		}
 		h.advance(time.Minute)
 		page := h.get("/")
-		says(t, page, "38 more", "and 200 more", "These are the first 80. all 250", "251 queues with nothing waiting and nothing wrong")
+		says(t, page, "38 more", "and 200 more", "These are the first 80. all 250",
+			"251 queues with nothing waiting and nothing wrong")
 		if rows := strings.Count(page, `<tr data-k="q`); rows != 80 || len(page) > 150_000 {
 			t.Errorf("%d rows in %d bytes", rows, len(page))
 		}
@@ -219,7 +229,11 @@ func TestOneLookForAllWhoLook(t *testing.T) {
 
 // After a look the store is left alone for 99 times as long as that took, within bounds.
 func TestTheStoreRestsAfterALook(t *testing.T) {
-	for took, rest := range map[time.Duration]time.Duration{0: minRest, 100 * time.Millisecond: 9900 * time.Millisecond, time.Second: maxRest} {
+	for took, rest := range map[time.Duration]time.Duration{
+		0:                      minRest,
+		100 * time.Millisecond: 9900 * time.Millisecond,
+		time.Second:            maxRest,
+	} {
 		h := newHouse(t, Options{})
 		now := time.Now()
 		h.board.looker.clock = func() time.Time { return now }
@@ -246,7 +260,9 @@ func TestTheStoreRestsAfterALook(t *testing.T) {
 
 // A page that scripts ask for again is not sent again while nothing but the time has changed.
 func TestAPageThatHasNotChangedIsNotSentAgain(t *testing.T) {
-	for _, path := range []string{"/", "/queue?q=orders", "/shards?q=orders", "/jobs?q=orders", "/busy", "/morgue?q=orders", "/nodes", "/store"} {
+	for _, path := range []string{
+		"/", "/queue?q=orders", "/shards?q=orders", "/jobs?q=orders", "/busy", "/morgue?q=orders", "/nodes", "/store",
+	} {
 		t.Run(path, func(t *testing.T) {
 			h := newHouse(t, Options{})
 			h.board.looker.clock = func() time.Time {
@@ -313,8 +329,10 @@ func TestTheNextStepIsTheJobThatIsTheCause(t *testing.T) {
 	began := core.InstantOf(h.now)
 	h.advance(9 * time.Minute)
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
-		Queues:  []ports.QueueStatus{{Queue: "orders", MaxRunning: 1, Busy: 1}},
-		Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders", Index: shard}, ID: "export 1", Receipt: claims[0].Receipt, Began: began}},
+		Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: 1, Busy: 1}},
+		Longest: []ports.RunningJob{{
+			Shard: core.Shard{Queue: "orders", Index: shard}, ID: "export 1", Receipt: claims[0].Receipt, Began: began,
+		}},
 	}})
 	page := h.get("/")
 	says(t, page, "orders export 1 has run for 9 min and is the only job that may run (MaxRunning 1); 2 waiting")
@@ -325,7 +343,10 @@ func TestTheNextStepIsTheJobThatIsTheCause(t *testing.T) {
 	if busy := h.get("/" + link[1]); !strings.Contains(busy, `<tr id="`+link[2]+`"`) {
 		t.Errorf("no row %s in %s", link[2], busy)
 	}
-	for _, l := range []wrong.Line{{Kind: wrong.NotMoving, Queue: "q"}, {Kind: wrong.Late, Queue: "q"}, {Kind: wrong.Paused, Queue: "q"}, {Kind: wrong.Failing, Queue: "q"}} {
+	for _, l := range []wrong.Line{
+		{Kind: wrong.NotMoving, Queue: "q"}, {Kind: wrong.Late, Queue: "q"}, {Kind: wrong.Paused, Queue: "q"},
+		{Kind: wrong.Failing, Queue: "q"},
+	} {
 		if got := wrongLineOf(&l, h.now, "queue"); strings.HasPrefix(got.Href, "queue") || got.Href == "" {
 			t.Errorf("%v on the page of its queue leads to %q", l.Kind, got.Href)
 		}

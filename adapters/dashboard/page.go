@@ -108,7 +108,14 @@ type frame struct {
 // checkpoint of a bulk action, and payloads.
 const maxText = 4 << 10
 
-var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "back.after": 8 << 10, "key": 8 << 10, "old": 1 << 20, "new": 1 << 20}
+var textLimits = map[string]int{
+	"continue":   32 << 10,
+	"after":      8 << 10,
+	"back.after": 8 << 10,
+	"key":        8 << 10,
+	"old":        1 << 20,
+	"new":        1 << 20,
+}
 
 // reloadTime is the number of seconds after which a browser without scripts reloads a page, if that
 // is turned on.
@@ -124,6 +131,7 @@ func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) 
 		defer end()
 		r = r.WithContext(ctx)
 	}
+
 	c := &call{Dashboard: d, w: w, r: r}
 	var v *view
 	var err error
@@ -131,9 +139,11 @@ func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) 
 		c.who.Actor = c.actor(c.who.Actor)
 		err = c.begin(route)
 	}
+
 	if err == nil {
 		v, err = route.run(c)
 	}
+
 	if err != nil {
 		c.fail(err)
 		return
@@ -157,22 +167,28 @@ func (c *call) begin(route *route) error {
 			return err
 		}
 	}
+
 	if err := c.r.ParseForm(); err != nil {
-		return newProblem(http.StatusBadRequest, "The address can't be read", "A parameter is malformed. Start from a link of the dashboard.")
+		return newProblem(http.StatusBadRequest, "The address can't be read",
+			"A parameter is malformed. Start from a link of the dashboard.")
 	}
+
 	for name, values := range c.r.Form {
 		for _, value := range values {
 			if most := textLimits[name]; !utf8.ValidString(value) || len(value) > cmp.Or(most, maxText) {
-				return newProblem(http.StatusBadRequest, "The request can't be read", fmt.Sprintf("The parameter %q is too long or not UTF-8.", name))
+				return newProblem(http.StatusBadRequest, "The request can't be read",
+					fmt.Sprintf("The parameter %q is too long or not UTF-8.", name))
 			}
 		}
 	}
+
 	c.queue = c.r.Form.Get("q")
 	if c.queue != "" || route.needs {
 		if err := core.ValidateQueue(c.queue, 1); err != nil {
 			return newProblem(http.StatusNotFound, "There is no such queue", err.Error())
 		}
 	}
+
 	of := c.queue
 	if route.whole {
 		of = ""
@@ -182,6 +198,7 @@ func (c *call) begin(route *route) error {
 	} else if p != nil {
 		return newProblem(p.Status, "Not allowed", "You don't have permission to see this.")
 	}
+
 	c.allowed = true
 	return nil
 }
@@ -200,6 +217,7 @@ func (c *call) fail(err error) {
 	if p == nil {
 		p = newProblem(http.StatusInternalServerError, "The page can't be made", c.errorText("", "", err.Error()))
 	}
+
 	if p.Back == "" && p.Status != http.StatusNotFound {
 		p = problemOf(leadingBack(p, c.list()))
 	}
@@ -237,6 +255,7 @@ func parsePages() (pages, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	all := pages{}
 	for _, entry := range entries {
 		page, err := layout.Clone()
@@ -262,9 +281,17 @@ func (c *call) show(v *view) {
 		c.w.WriteHeader(http.StatusSeeOther)
 		return
 	}
+
 	f := &frame{
-		Page: v.page, Title: v.title, Bar: c.bar(), Queue: c.queue, Live: v.live, ReadOnly: c.o.API.ReadOnly,
-		Now: c.looker.now(), Body: v.body, Rest: service.RestAfter(c.cost, minRest, maxPageRest).Milliseconds(),
+		Page:     v.page,
+		Title:    v.title,
+		Bar:      c.bar(),
+		Queue:    c.queue,
+		Live:     v.live,
+		ReadOnly: c.o.API.ReadOnly,
+		Now:      c.looker.now(),
+		Body:     v.body,
+		Rest:     service.RestAfter(c.cost, minRest, maxPageRest).Milliseconds(),
 	}
 	if c.r.URL.Query().Get("reload") != "" && v.live {
 		f.Reload = reloadTime
@@ -276,14 +303,17 @@ func (c *call) show(v *view) {
 		c.know(f)
 		f.Counts = c.counted(v.live)
 	}
+
 	var b bytes.Buffer
 	if err := c.pages[v.page].ExecuteTemplate(&b, "layout.html", f); err != nil {
 		http.Error(c.w, "the page can't be made: "+c.errorText("", "", err.Error()), http.StatusInternalServerError)
 		return
 	}
+
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Add("Vary", varies)
+
 	page := b.Bytes()
 	if v.live {
 		l := liveOf(page)
@@ -294,11 +324,13 @@ func (c *call) show(v *view) {
 			c.w.WriteHeader(http.StatusNotModified)
 			return
 		}
+
 		page = l.whole()
 		if parts := c.sent.of(held); parts != nil && c.r.Header.Get(partsHeader) == strconv.Itoa(len(parts)) {
 			page = l.update(holdsOf(parts))
 		}
 	}
+
 	send(c.w, c.r, max(v.status, http.StatusOK), page)
 }
 

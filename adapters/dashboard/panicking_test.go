@@ -46,7 +46,8 @@ func TestAStoreThatPanicsIsUnknown(t *testing.T) {
 			h := newHouse(t, Options{})
 			var log bytes.Buffer
 			store := &panicking{h.store, tt.nodes, tt.checks}
-			board, err := New(inspect.New(store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}), Options{})
+			board, err := New(inspect.New(store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}),
+				Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +55,8 @@ func TestAStoreThatPanicsIsUnknown(t *testing.T) {
 			h.push("orders", "a", 0, "p")
 			says(t, h.get("/"), "orders")
 			says(t, h.get(tt.page), tt.shown)
-			if !strings.Contains(log.String(), `error="no `+tt.name) || !strings.Contains(log.String(), "panicking_test.go") {
+			if !strings.Contains(log.String(), `error="no `+tt.name) ||
+				!strings.Contains(log.String(), "panicking_test.go") {
 				t.Errorf("the log does not say it with its stack: %s", log.String())
 			}
 		})

@@ -61,6 +61,7 @@ func partsOf(page []byte) []part {
 			}
 			return s.parts
 		}
+
 		from, to = at+from, at+from+to+1
 		if len(s.open) > 0 && !counted {
 			s.still = append(s.still, page[at:from]...)
@@ -75,13 +76,19 @@ func (s *splitter) tag(from, to int) (counted bool) {
 	tag := s.page[from+1 : to-1]
 	closes := tag[0] == '/'
 	name := tagName(bytes.TrimPrefix(tag, []byte("/")))
+
 	if !closes && s.begins(name, tag) {
 		s.open = append(s.open, openPart{number: len(s.parts), still: len(s.still), name: name})
-		s.parts = append(s.parts, part{from: from, inner: to, follows: s.last > 0 && len(bytes.TrimSpace(s.page[s.last:from])) == 0})
+		s.parts = append(s.parts, part{
+			from:    from,
+			inner:   to,
+			follows: s.last > 0 && len(bytes.TrimSpace(s.page[s.last:from])) == 0,
+		})
 	}
 	if len(s.open) == 0 {
 		return false
 	}
+
 	s.still = append(s.still, s.page[from:to]...)
 	if o := &s.open[len(s.open)-1]; string(name) == string(o.name) {
 		if !closes {
@@ -94,7 +101,9 @@ func (s *splitter) tag(from, to int) (counted bool) {
 			s.ends(o, to)
 		}
 	}
-	return string(name) == "time" && (bytes.Contains(tag, []byte(" data-ago")) || bytes.Contains(tag, []byte(" data-for")))
+
+	return string(name) == "time" &&
+		(bytes.Contains(tag, []byte(" data-ago")) || bytes.Contains(tag, []byte(" data-for")))
 }
 
 // begins reports whether a part begins with a tag.

@@ -59,9 +59,11 @@ func (p *payload) Full() string {
 	if len(data) > maxShown {
 		cut = fmt.Sprintf("\n… of %d bytes", len(data))
 	}
+
 	if !utf8.Valid(data) {
 		return hex.Dump(data[:min(len(data), maxShown/4)]) + cut
 	}
+
 	text := string(data)
 	var indented strings.Builder
 	if len(data) <= maxShown && json.Valid(data) {
@@ -72,6 +74,7 @@ func (p *payload) Full() string {
 			text = strings.TrimSuffix(indented.String(), "\n")
 		}
 	}
+
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "")
 	}

@@ -31,7 +31,9 @@ func TestPrefixes(t *testing.T) {
 		t.Run(name, func(t *testing.T) { crawl(t, c.h, c.base) })
 	}
 	t.Run("behind a proxy that strips", func(t *testing.T) {
-		open := newHouse(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return nil }}})
+		open := newHouse(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error {
+			return nil
+		}}})
 		backend := httptest.NewServer(open.board)
 		defer backend.Close()
 		to, _ := url.Parse(backend.URL)

@@ -61,14 +61,27 @@ type pauseOf struct {
 
 func shardRowOf(sh *inspect.ShardStats, names map[string]string, now time.Time) shardRow {
 	return shardRow{
-		Index: sh.Shard.Index, Waiting: sh.Waiting(), Running: sh.Claimed - sh.Orphaned, Orphaned: sh.Orphaned, Dead: sh.Dead, Lag: sh.Lag,
-		Owner: cmp.Or(names[sh.Owner], sh.Owner), Unowned: sh.Owner == "" || !sh.ExpiresAt.After(now), Until: when{sh.ExpiresAt, now}, Token: sh.Token,
+		Index:    sh.Shard.Index,
+		Waiting:  sh.Waiting(),
+		Running:  sh.Claimed - sh.Orphaned,
+		Orphaned: sh.Orphaned,
+		Dead:     sh.Dead,
+		Lag:      sh.Lag,
+		Owner:    cmp.Or(names[sh.Owner], sh.Owner),
+		Unowned:  sh.Owner == "" || !sh.ExpiresAt.After(now),
+		Until:    when{sh.ExpiresAt, now},
+		Token:    sh.Token,
 	}
 }
 
 // worse orders shards by lag, the largest first, and then by the number of jobs.
 func worse(a, b *inspect.ShardStats) int {
-	return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(b.Waiting(), a.Waiting()), cmp.Compare(b.Orphaned, a.Orphaned), cmp.Compare(a.Shard.Index, b.Shard.Index))
+	return cmp.Or(
+		cmp.Compare(b.Lag, a.Lag),
+		cmp.Compare(b.Waiting(), a.Waiting()),
+		cmp.Compare(b.Orphaned, a.Orphaned),
+		cmp.Compare(a.Shard.Index, b.Shard.Index),
+	)
 }
 
 // rows makes rows of the shards of a queue, in an order.
@@ -78,6 +91,7 @@ func (s *snapshot) rows(stats *inspect.QueueStats, order func(a, b *inspect.Shar
 		shards[at] = &stats.Shards[at]
 	}
 	slices.SortStableFunc(shards, order)
+
 	names := s.ownerNames()
 	rows := make([]shardRow, len(shards))
 	for at, sh := range shards {
@@ -92,10 +106,19 @@ func (c *call) queuePage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	b := &queueBody{
-		Now: stats.Now, Row: s.row(stats), Stats: stats, Fresh: stats.Fresh, Processed: stats.Processed, FailedAll: stats.Failed,
-		Oldest: when{stats.Oldest, stats.Now}, Unreached: s.unreachedOf(c.queue),
-		Map: shardMapOf(stats, c.r.URL.Query().Get("by"), s.ownerNames()), May: c.may(), Span: "1 h",
+		Now:       stats.Now,
+		Row:       s.row(stats),
+		Stats:     stats,
+		Fresh:     stats.Fresh,
+		Processed: stats.Processed,
+		FailedAll: stats.Failed,
+		Oldest:    when{stats.Oldest, stats.Now},
+		Unreached: s.unreachedOf(c.queue),
+		Map:       shardMapOf(stats, c.r.URL.Query().Get("by"), s.ownerNames()),
+		May:       c.may(),
+		Span:      "1 h",
 	}
 	if c.r.URL.Query().Get("span") == "24h" {
 		b.Span = "24 h"
@@ -103,18 +126,23 @@ func (c *call) queuePage() (*view, error) {
 	for _, span := range []string{"1 h", "24 h"} {
 		b.Spans = append(b.Spans, tab{span, c.with("span", map[string]string{"24 h": "24h"}[span]), span == b.Span})
 	}
+
 	if a, known := s.view.Pauses[c.queue]; known {
 		b.Pause = &pauseOf{when{a.At, stats.Now}, a.Actor.Name, a.Actor.Reason}
 	}
+
 	b.Worst = s.rows(stats, worse)
 	b.Worst = b.Worst[:min(worstShards, len(b.Worst))]
+
 	for at := range s.wrong {
 		if s.wrong[at].Queue == c.queue {
 			b.Wrong = append(b.Wrong, wrongLineOf(&s.wrong[at], s.view.Now, "queue"))
 		}
 	}
+
 	b.Servers = s.serversOf(c.queue)
 	b.Schedules = c.blockOfQueue(s)
+
 	if d := s.details[c.queue]; d != nil {
 		switch {
 		case d.failed != nil:
@@ -122,6 +150,7 @@ func (c *call) queuePage() (*view, error) {
 		case len(d.lacks) > 0:
 			b.Why = fmt.Sprintf("shard %d holds all or part of it and can't be reached", d.lacks[0].Index)
 		}
+
 		if d.failed == nil && len(d.hour)+len(d.day) > 0 || d.whole() {
 			w := hourOf(d.hour, s.view.Nodes, stats.Now)
 			if b.Span == "24 h" {
@@ -130,6 +159,7 @@ func (c *call) queuePage() (*view, error) {
 			b.Done, b.Wait = w.throughput(), w.waits()
 		}
 	}
+
 	return &view{page: "queue", title: c.queue, live: true, body: b}, nil
 }
 
@@ -160,22 +190,26 @@ func (c *call) shardsPage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	q := c.r.URL.Query()
 	b := &shardsBody{Now: stats.Now, Sort: q.Get("sort"), Of: len(stats.Shards), Unreached: s.unreachedOf(c.queue)}
 	order, known := shardSorts[b.Sort]
 	if !known {
 		b.Sort, order = "", shardSorts[""]
 	}
+
 	b.Rows = s.rows(stats, order)
 	from, err := strconv.Atoi(q.Get("from"))
 	if err == nil && from > 0 && from < len(b.Rows) {
 		b.From = from
 		b.Prev = href("shards", "q", c.queue, "sort", b.Sort, "from", strconv.Itoa(max(0, from-shardsAPage)))
 	}
+
 	b.Rows = b.Rows[b.From:]
 	if len(b.Rows) > shardsAPage {
 		b.Rows = b.Rows[:shardsAPage]
 		b.Next = href("shards", "q", c.queue, "sort", b.Sort, "from", strconv.Itoa(b.From+shardsAPage))
 	}
+
 	return &view{page: "shards", title: c.queue + ": shards", live: true, body: b}, nil
 }

@@ -31,11 +31,20 @@ func TestRecentDeathsOfSpans(t *testing.T) {
 			byGroup: map[string]int64{"new": 7, "newer": 2}, sum: wrong.Deaths{Count: 9, First: at(0), Last: at(9)},
 		},
 		"a part": {
-			spans: []span{{"new", 2, at(4), at(5)}, {"mixed", 9, at(-9), at(8)}}, letters: map[string]int{"new": 5, "mixed": 3}, open: true,
+			spans:   []span{{"new", 2, at(4), at(5)}, {"mixed", 9, at(-9), at(8)}},
+			letters: map[string]int{"new": 5, "mixed": 3},
+			open:    true,
 			byGroup: map[string]int64{"new": 2, "mixed": 1}, sum: wrong.Deaths{Count: 3, First: at(3), Last: at(5)},
 		},
 		"of the last moment": {spans: []span{{"old", 2, at(-1), at(0)}}, open: true, byGroup: map[string]int64{}},
-		"others":             {spans: []span{{"old", 2, at(-9), at(-1)}}, others: true, letters: map[string]int{"old": 1, "else": 2, "before": -1}, open: true, byGroup: map[string]int64{"else": 1}, sum: wrong.Deaths{Count: 1, First: at(2), Last: at(2)}},
+		"others": {
+			spans:   []span{{"old", 2, at(-9), at(-1)}},
+			others:  true,
+			letters: map[string]int{"old": 1, "else": 2, "before": -1},
+			open:    true,
+			byGroup: map[string]int64{"else": 1},
+			sum:     wrong.Deaths{Count: 1, First: at(2), Last: at(2)},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := recentOf(at(0), c.spans, c.others)
@@ -60,13 +69,25 @@ func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 		lists            int
 		says             string
 	}{
-		"old ones alone":         {old: 3, lists: 0},
-		"a new group":            {fresh: 1200, old: 3, lists: 0, says: "1200 buried within the last hour"},
-		"few of an old group":    {old: 200, late: 2, lists: 1, says: "2 buried within the last hour"},
-		"more of an old group":   {old: 1, late: 120, lists: 2, says: "120 buried within the last hour"},
-		"too many":               {old: 1, late: 1100, lists: 3, says: "1000 or more buried within the last hour"},
-		"a group that is hidden": {old: 1, fresh: 4, lists: 1, says: "4 buried within the last hour", groups: func(r *ports.GroupsReply) { r.Groups, r.Total, r.Dead = r.Groups[:1], 1, 1 }},
-		"too many groups":        {old: 9, fresh: 4, lists: 1, says: "4 buried within the last hour", groups: func(r *ports.GroupsReply) { r.Groups = r.Groups[:1] }},
+		"old ones alone":       {old: 3, lists: 0},
+		"a new group":          {fresh: 1200, old: 3, lists: 0, says: "1200 buried within the last hour"},
+		"few of an old group":  {old: 200, late: 2, lists: 1, says: "2 buried within the last hour"},
+		"more of an old group": {old: 1, late: 120, lists: 2, says: "120 buried within the last hour"},
+		"too many":             {old: 1, late: 1100, lists: 3, says: "1000 or more buried within the last hour"},
+		"a group that is hidden": {
+			old:    1,
+			fresh:  4,
+			lists:  1,
+			says:   "4 buried within the last hour",
+			groups: func(r *ports.GroupsReply) { r.Groups, r.Total, r.Dead = r.Groups[:1], 1, 1 },
+		},
+		"too many groups": {
+			old:    9,
+			fresh:  4,
+			lists:  1,
+			says:   "4 buried within the last hour",
+			groups: func(r *ports.GroupsReply) { r.Groups = r.Groups[:1] },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -115,7 +136,9 @@ func TestTheMorgueSaysWhatItCouldNotCount(t *testing.T) {
 	}
 	page() // takes the snapshot
 	fails, board.looker.newest = true, nil
-	says(t, page(), "old 50 50 130", "The counts for the last hour and day may be too low, because the newest dead letters can't be read:", "refused by the test")
+	says(t, page(), "old 50 50 130",
+		"The counts for the last hour and day may be too low, because the newest dead letters can't be read:",
+		"refused by the test")
 	fails = false
 	after := page()
 	says(t, after, "old 70 70 130")
@@ -167,10 +190,13 @@ func (h *house) buried(group string, n int) {
 		h.push("orders", id, 0, "p")
 	}
 	for index := range houseShards {
-		for claims := h.turn("orders", index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn("orders", index, core.MaxTurnJobs) {
+		for claims := h.turn("orders", index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn(
+			"orders", index, core.MaxTurnJobs,
+		) {
 			var settle []core.Settlement
 			for at := range claims {
-				settle = append(settle, core.RetryPolicy{}.Settlement(&claims[at], &core.Outcome{Kind: core.Buried, Error: group, Group: group}, 0))
+				settle = append(settle, core.RetryPolicy{}.Settlement(&claims[at],
+					&core.Outcome{Kind: core.Buried, Error: group, Group: group}, 0))
 			}
 			h.turn("orders", index, 0, settle...)
 		}
@@ -199,7 +225,9 @@ func TestTheMorgueReadsWhatGroupsDoNotTell(t *testing.T) {
 		"few, listed further on":   {old: 60, late: 3, target: "next", lists: 2, says: []string{"old 3 3 63"}},
 		"of today":                 {today: 90, late: 3, lists: 1, says: []string{"today 3 93 93"}},
 		"many groups":              {old: 60, today: 2, lists: 1, says: []string{"all 0 2 62", "old 0 0 60", "and 1 smaller groups"}, groups: hide},
-		"very many":                {old: 1, late: 1100, lists: 2, says: []string{"old 950 950 1,101", "The counts for the last hour and day cover the newest 950 dead letters."}},
+		"very many": {old: 1, late: 1100, lists: 2, says: []string{
+			"old 950 950 1,101", "The counts for the last hour and day cover the newest 950 dead letters.",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

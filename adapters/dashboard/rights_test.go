@@ -37,8 +37,10 @@ func furnished(t testing.TB, o Options) *house {
 
 // pagesThatAct are the pages with forms and links of actions.
 var pagesThatAct = []string{
-	"/queue?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders", "/morgue?q=orders", "/id?q=orders&id=dead", "/id?q=orders&id=waits", "/id?q=orders&id=runs", "/busy", "/nodes",
-	"/unreadable?q=orders", "/tracked?q=orders", "/schedules", "/named?q=orders&name=nightly", "/schedule?q=orders&name=nightly&id=a",
+	"/queue?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders", "/morgue?q=orders", "/id?q=orders&id=dead",
+	"/id?q=orders&id=waits", "/id?q=orders&id=runs", "/busy", "/nodes",
+	"/unreadable?q=orders", "/tracked?q=orders", "/schedules", "/named?q=orders&name=nightly",
+	"/schedule?q=orders&name=nightly&id=a",
 }
 
 var offer = regexp.MustCompile(`name="op" value="([a-z-]+)"|name="then" value="([a-z-]+)"|sheet\?[^"]*op=([a-z-]+)`)
@@ -57,7 +59,8 @@ func (h *house) offers() (list []string) {
 // An action is offered only to users who may take it.
 func TestPagesOfferWhatIsAllowed(t *testing.T) {
 	all := []string{
-		"bury", "cancel", "delete", "discard", "drain", "drop", "edit", "pause", "pause-schedule", "purge", "recount", "remove-schedule",
+		"bury", "cancel", "delete", "discard", "drain", "drop", "edit", "pause", "pause-schedule", "purge", "recount",
+		"remove-schedule",
 		"resume-schedule", "revive", "run-now", "run-schedule", "track", "untrack",
 	}
 	if got := furnished(t, Options{}).offers(); !slices.Equal(got, all) {
@@ -120,20 +123,30 @@ func TestPagesOfferWhatIsAllowedOnTheirQueue(t *testing.T) {
 	}
 
 	for target, want := range map[string][]string{
-		"/queue?q=orders": {"pause", "pause-schedule", "recount", "resume-schedule", "run-schedule"}, "/queue?q=mails": nil, "/morgue?q=mails": nil, "/jobs?q=mails": nil,
-		"/nodes": nil, "/nodes?q=orders": nil,
+		"/queue?q=orders": {"pause", "pause-schedule", "recount", "resume-schedule", "run-schedule"},
+		"/queue?q=mails":  nil,
+		"/morgue?q=mails": nil,
+		"/jobs?q=mails":   nil,
+		"/nodes":          nil,
+		"/nodes?q=orders": nil,
 	} {
 		if got := offered(target); !slices.Equal(got, want) {
 			t.Errorf("%s offers %q, want %q", target, got, want)
 		}
 	}
 	busy := h.get("/busy")
-	if !strings.Contains(row(busy, "runs"), `value="cancel"`) || strings.Contains(row(busy, "letter"), `value="cancel"`) {
+	if !strings.Contains(row(busy, "runs"), `value="cancel"`) ||
+		strings.Contains(row(busy, "letter"), `value="cancel"`) {
 		t.Errorf("of the jobs of all queues, those of orders alone can be cancelled: %s", busy)
 	}
 
 	only = "" // actions on servers
-	for target, want := range map[string][]string{"/nodes": {"drain"}, "/nodes?q=orders": {"drain"}, "/queue?q=orders": nil, "/busy": nil} {
+	for target, want := range map[string][]string{
+		"/nodes":          {"drain"},
+		"/nodes?q=orders": {"drain"},
+		"/queue?q=orders": nil,
+		"/busy":           nil,
+	} {
 		if got := offered(target); !slices.Equal(got, want) {
 			t.Errorf("with rights for servers alone %s offers %q, want %q", target, got, want)
 		}
@@ -149,7 +162,11 @@ func TestRightsAreThoseOfTheAPI(t *testing.T) {
 			return nil
 		}}})
 		asked = nil
-		form := []string{"name", "nightly", "all", "1", "op", op, "confirm", "1", "id", "dead", "node", "owner", "shard", "0", "key", "k", "old", "cA==", "new", "x", "from", "2030-01-01T00:00:00Z", "to", "2030-01-02T00:00:00Z"}
+		form := []string{
+			"name", "nightly", "all", "1", "op", op, "confirm", "1", "id", "dead", "node", "owner",
+			"shard", "0", "key", "k", "old", "cA==", "new", "x",
+			"from", "2030-01-01T00:00:00Z", "to", "2030-01-02T00:00:00Z",
+		}
 		if o.ofQueue {
 			form = append(form, "q", "orders")
 		}
@@ -161,7 +178,9 @@ func TestRightsAreThoseOfTheAPI(t *testing.T) {
 			form[8] = "id"
 		}
 		h.form(form...)
-		if !slices.ContainsFunc(asked, func(a httpapi.Action) bool { return a.Verb == verbOf(op) && (a.Queue == "orders") == o.ofQueue }) {
+		if !slices.ContainsFunc(asked, func(a httpapi.Action) bool {
+			return a.Verb == verbOf(op) && (a.Queue == "orders") == o.ofQueue
+		}) {
 			t.Errorf("%s: the API asks for %+v, a page for %s", op, asked, verbOf(op))
 		}
 	}
@@ -202,7 +221,9 @@ func TestRightsAreAskedOnceAPage(t *testing.T) {
 		t.Errorf("one page asks %v", asked)
 	}
 	clear(asked)
-	if w := answerOf(h.board, request(http.MethodGet, "/sheet?"+url.Values{"q": {"orders"}, "op": {"purge"}}.Encode(), nil)); w.Code != http.StatusOK {
+	if w := answerOf(h.board, request(
+		http.MethodGet, "/sheet?"+url.Values{"q": {"orders"}, "op": {"purge"}}.Encode(), nil,
+	)); w.Code != http.StatusOK {
 		t.Error(w.Code)
 	}
 }
@@ -218,7 +239,8 @@ func TestAPageAsksForAPassword(t *testing.T) {
 	for _, target := range []string{"/", "/queue?q=orders", "/audit"} {
 		r := request(http.MethodGet, target, nil)
 		w := answerOf(h.board, r)
-		if w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") != httpapi.Challenge || !strings.Contains(w.Body.String(), "Log in") {
+		if w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") != httpapi.Challenge ||
+			!strings.Contains(w.Body.String(), "Log in") {
 			t.Errorf("%s without a password: status %d, %v", target, w.Code, w.Header())
 		}
 		r = request(http.MethodGet, target, nil)
@@ -271,7 +293,11 @@ func TestARefusedActionCausesNoLook(t *testing.T) {
 	}}})
 	h.get("/queue?q=orders")
 	looks := h.store.looks
-	for status, of := range map[int]error{http.StatusForbidden: refusal, http.StatusUnauthorized: httpapi.ErrUnauthenticated, http.StatusBadRequest: nil} {
+	for status, of := range map[int]error{
+		http.StatusForbidden:    refusal,
+		http.StatusUnauthorized: httpapi.ErrUnauthenticated,
+		http.StatusBadRequest:   nil,
+	} {
 		refusal = of
 		for range 3 {
 			if w := h.form("q", "orders", "op", "cancel", "id", "\x01"); w.Code != status {

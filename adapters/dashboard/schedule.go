@@ -176,7 +176,12 @@ func queuedNow(q *service.JobRow, now time.Time) tickJob {
 	due := when{q.PerformAt, now}
 	switch {
 	case q.Held:
-		return tickJob{Word: "held", Text: "The id's job is held after its last retry", Class: "bad", Error: q.LastError}
+		return tickJob{
+			Word:  "held",
+			Text:  "The id's job is held after its last retry",
+			Class: "bad",
+			Error: q.LastError,
+		}
 	case q.Retries > 0:
 		text := "The id's job has failed " + plural(int64(q.Retries), "time") + ", and waits for a retry"
 		return tickJob{Word: "retrying", Text: text, At: due, Class: "late", Error: q.LastError}

@@ -215,7 +215,8 @@ func sumOf(rows []scheduleRow, now time.Time) string {
 			texts = append(texts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	text := fmt.Sprintf("%s, %s; %s", plural(int64(len(rows)), "name"), plural(ids, "schedule"), strings.Join(texts, ", "))
+	text := fmt.Sprintf("%s, %s; %s",
+		plural(int64(len(rows)), "name"), plural(ids, "schedule"), strings.Join(texts, ", "))
 	if !next.IsZero() {
 		text += "; the next tick is " + when{next, now}.Text()
 	}

@@ -62,10 +62,13 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	text := words(page)
 	at := 0
 	for _, want := range []string{
-		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; the next tick is in 18 h 56 min",
+		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; " +
+			"the next tick is in 18 h 56 min",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
-		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed", "◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
-		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed 0 s ago by ann “bank” Push now … Resume …", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
+		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed",
+		"◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
+		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed 0 s ago by ann “bank” Push now … Resume …",
+		"nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
 		"afine a orders ✓ fine", "in 18 h 56 min Wed 2 Jan 23:00 CET", "✓ fired Tue 1 Jan 04:04 CET",
 	} {
 		found := strings.Index(text[at:], want)
@@ -104,7 +107,8 @@ func TestThePageOfASchedule(t *testing.T) {
 	page := h.get("/schedule?q=orders&name=nightly&id=tenant+7")
 	says(t, page, "nightly ✓ fine schedule of tenant 7 in orders Each day at 23:00 Europe/Madrid",
 		"Last tick: The queue has nothing of it any more: it is done, or was removed.",
-		"fired 1,234 missed 5 skipped 6", "rule cron 0 23 * * * Europe/Madrid", "jitter 60 s", "the newest 1, not older than 3600 s",
+		"fired 1,234 missed 5 skipped 6", "rule cron 0 23 * * * Europe/Madrid", "jitter 60 s",
+		"the newest 1, not older than 3600 s",
 		"when busy skips the tick", "reports, version 3, edited", "changed 0 s ago by ann", "tags monthly",
 		"Fri 29 Mar 23:00 CET 2030-03-29 22:00:00 UTC", "Sat 30 Mar 23:00 CET 2030-03-30 22:00:00 UTC",
 		"Sun 31 Mar 23:00 CEST 2030-03-31 21:00:00 UTC", "Tue 2 Apr 23:00 CEST",
@@ -114,8 +118,12 @@ func TestThePageOfASchedule(t *testing.T) {
 	saysNot(t, page, "Wed 3 Apr")
 
 	for target, status := range map[string]int{
-		"/schedule?q=orders&name=nix&id=tenant+7": 404, "/schedule?q=orders&name=nightly&id=nix": 404, "/schedule?q=orders": 400,
-		"/named?q=orders": 400, "/named?q=orders&name=nightly&after=x": 400, "/schedules?q=nix": 404,
+		"/schedule?q=orders&name=nix&id=tenant+7": 404,
+		"/schedule?q=orders&name=nightly&id=nix":  404,
+		"/schedule?q=orders":                      400,
+		"/named?q=orders":                         400,
+		"/named?q=orders&name=nightly&after=x":    400,
+		"/schedules?q=nix":                        404,
 	} {
 		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != status {
 			t.Errorf("%s: status %d, want %d", target, w.Code, status)
@@ -144,11 +152,14 @@ func TestWhatBecameOfTheLastTick(t *testing.T) {
 			func(h *house) { h.ended(core.Buried, "boom", "a") }},
 		{"The queue has nothing of it any more: it is done, or was removed.", "fired, done or removed – – 1.5 s",
 			func(h *house) { h.ended(core.Done, "", "a") }},
-		{"The id's job runs on blue, or waits there for a lane. It was claimed 10 min ago .", "fired, running blue 10 min 1.5 s",
+		{"The id's job runs on blue, or waits there for a lane. It was claimed 10 min ago .",
+			"fired, running blue 10 min 1.5 s",
 			func(h *house) { claim(h); h.advance(10 * time.Minute) }},
-		{"The id's job runs on blue, and another one waits for its end. It was claimed 0 s ago .", "fired, running blue 0 s 1.5 s",
+		{"The id's job runs on blue, and another one waits for its end. It was claimed 0 s ago .",
+			"fired, running blue 0 s 1.5 s",
 			func(h *house) { claim(h); h.push("orders", "a", 0, "q") }},
-		{"The id's job was left by blue, which is gone or has lost the shard, and had claimed it 2 h ago .", "fired, left blue 2 h 1.5 s",
+		{"The id's job was left by blue, which is gone or has lost the shard, and had claimed it 2 h ago .",
+			"fired, left blue 2 h 1.5 s",
 			func(h *house) { claim(h); h.advance(2 * time.Hour) }},
 	} {
 		h := newHouse(t, Options{})
@@ -165,8 +176,10 @@ func TestWhatBecameOfTheLastTick(t *testing.T) {
 	})
 	h.schedule("orders", "b", "missed", ticks(core.TickMissed))
 	h.schedule("orders", "b", "new", nil)
-	says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "it is done, or was removed. The dead letter of the id is older.")
-	says(t, h.get("/schedule?q=orders&name=missed&id=b"), "Last tick: It pushed nothing: missed, dropped by its catch-up. fired 0")
+	says(t, h.get("/schedule?q=orders&name=nightly&id=a"),
+		"it is done, or was removed. The dead letter of the id is older.")
+	says(t, h.get("/schedule?q=orders&name=missed&id=b"),
+		"Last tick: It pushed nothing: missed, dropped by its catch-up. fired 0")
 
 	// A skipped tick leads to the job that it has met, which the tick before it has pushed.
 	h.schedule("orders", "d", "skips", ticks(core.TickFired, core.TickFired, core.TickSkipped))
@@ -212,7 +225,9 @@ func TestSchedulesArePagedByQueueAndByName(t *testing.T) {
 func TestActionsOnASchedule(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Actor: func(*http.Request) string { return "ann" }}})
 	h.schedule("orders", "a", "nightly", nil)
-	one := []string{"q", "orders", "id", "a", "name", "nightly", "back", "schedule", "back.id", "a", "back.name", "nightly"}
+	one := []string{
+		"q", "orders", "id", "a", "name", "nightly", "back", "schedule", "back.id", "a", "back.name", "nightly",
+	}
 	act := func(op string, more ...string) string {
 		form := append([]string{"op", op}, one...)
 		asks := h.form(form...)
@@ -230,7 +245,8 @@ func TestActionsOnASchedule(t *testing.T) {
 	}
 	says(t, act("resume-schedule"), "Resumed.", "✓ fine")
 	next := h.stored("a", "nightly").Next
-	says(t, act("run-schedule"), "Pushed. The next tick stays as it is.", "Last tick: The id's job is queued.", "✓ fired by hand, waiting")
+	says(t, act("run-schedule"), "Pushed. The next tick stays as it is.", "Last tick: The id's job is queued.",
+		"✓ fired by hand, waiting")
 	if s := h.stored("a", "nightly"); s.Next != next || s.Fired != 1 {
 		t.Errorf("%+v", s)
 	}
@@ -251,8 +267,11 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 		h.schedule("orders", id, "nightly", nil)
 	}
 	h.schedule("orders", "a", "other", nil)
-	form := []string{"op", "pause-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "named", "back.name", "nightly"}
-	says(t, h.form(form...).Body.String(), "Pause all schedules nightly of orders?", "No tick fires until it is resumed.")
+	form := []string{
+		"op", "pause-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "named", "back.name", "nightly",
+	}
+	says(t, h.form(form...).Body.String(), "Pause all schedules nightly of orders?",
+		"No tick fires until it is resumed.")
 	says(t, h.do(append(form, "confirm", "0")...), "Paused.", "nightly schedules of orders")
 	for _, id := range []string{"a", "b", "c"} {
 		if !h.stored(id, "nightly").Paused {
@@ -270,13 +289,20 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 			t.Errorf("%d forms act on all of a name", n)
 		}
 	}
-	says(t, h.do("op", "resume-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "schedules", "confirm", "0"), "Resumed.", "nightly 3 ids")
+	says(t, h.do("op", "resume-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "schedules",
+		"confirm", "0"), "Resumed.", "nightly 3 ids")
 
 	// A form that has lost the id must not act on all.
 	for _, lost := range [][]string{
-		{"name", "nightly"}, {"name", "nightly", "id", ""}, {"id", "a"}, {"name", "nightly", "id", "a", "all", "1"}, {"all", "1"},
+		{"name", "nightly"},
+		{"name", "nightly", "id", ""},
+		{"id", "a"},
+		{"name", "nightly", "id", "a", "all", "1"},
+		{"all", "1"},
 	} {
-		if w := h.form(append([]string{"op", "run-schedule", "q", "orders", "confirm", fmt.Sprint(len(lost) / 4)}, lost...)...); w.Code == http.StatusSeeOther {
+		if w := h.form(append([]string{
+			"op", "run-schedule", "q", "orders", "confirm", fmt.Sprint(len(lost) / 4),
+		}, lost...)...); w.Code == http.StatusSeeOther {
 			t.Errorf("%q is done", lost)
 		}
 	}
@@ -309,7 +335,9 @@ func TestRedactionOfSchedules(t *testing.T) {
 		s.Broken, s.RetryAt, s.Note, s.Paused = "secret-e", s.Next, "secret-n", true
 	})
 	h.schedule("orders", "secret-b", "weekly", nil)
-	for _, target := range []string{"/", "/queue?q=orders", "/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly"} {
+	for _, target := range []string{
+		"/", "/queue?q=orders", "/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly",
+	} {
 		page := h.get(target)
 		saysNot(t, page, "secret", `name="id" value`, "schedule?")
 	}
@@ -343,14 +371,19 @@ func TestHostileSchedulesAreText(t *testing.T) {
 	}
 	pages := []string{"/", "/queue?q=orders", "/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly"}
 	for _, id := range hostileIDs() {
-		pages = append(pages, "/"+href("schedule", "q", "orders", "name", "nightly", "id", id), "/"+href("id", "q", "orders", "id", id))
+		pages = append(pages, "/"+href("schedule", "q", "orders", "name", "nightly", "id", id),
+			"/"+href("id", "q", "orders", "id", id))
 	}
 	for _, target := range pages {
 		isText(t, target, h.get(target))
 	}
 	for _, text := range hostile {
-		isText(t, text, answerOf(h.board, request(http.MethodGet, "/"+href("schedule", "q", "orders", "name", text, "id", text), nil)).Body.String())
-		isText(t, text, answerOf(h.board, request(http.MethodGet, "/"+href("named", "q", "orders", "name", text), nil)).Body.String())
+		isText(t, text, answerOf(h.board, request(
+			http.MethodGet, "/"+href("schedule", "q", "orders", "name", text, "id", text), nil,
+		)).Body.String())
+		isText(t, text, answerOf(h.board, request(
+			http.MethodGet, "/"+href("named", "q", "orders", "name", text), nil,
+		)).Body.String())
 	}
 }
 
@@ -377,7 +410,9 @@ func TestFiltersOfSchedules(t *testing.T) {
 		saysNot(t, page, want[1])
 	}
 	page := h.get("/schedules?contains=night&state=paused")
-	for _, want := range []string{`<option value="paused" selected>`, `name="contains" value="night"`, `<option value="mails">mails</option>`} {
+	for _, want := range []string{
+		`<option value="paused" selected>`, `name="contains" value="night"`, `<option value="mails">mails</option>`,
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, page)
 		}

@@ -34,7 +34,9 @@ func (c *call) nodesPage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	b := &nodesBody{Now: s.view.Now, Unknown: s.view.NodesUnknown, May: c.may()}
+
 	versions := map[string]int{}
 	for at := range s.view.Nodes {
 		n := &s.view.Nodes[at]
@@ -44,6 +46,7 @@ func (c *call) nodesPage() (*view, error) {
 		}
 	}
 	b.Versions = len(versions)
+
 	most := ""
 	for version, n := range versions {
 		if n > versions[most] || n == versions[most] && version > most {
@@ -53,26 +56,39 @@ func (c *call) nodesPage() (*view, error) {
 	for at := range b.Rows {
 		b.Rows[at].Odd = !b.Rows[at].Gone && b.Rows[at].Version != most
 	}
+
 	slices.SortStableFunc(b.Rows, func(x, y nodeRow) int {
-		return cmp.Or(cmp.Compare(rank(x.State), rank(y.State)), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Owner, y.Owner))
+		return cmp.Or(
+			cmp.Compare(rank(x.State), rank(y.State)),
+			cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.Owner, y.Owner),
+		)
 	})
 	return &view{page: "nodes", title: "Servers", live: true, body: b}, nil
 }
 
 func rank(state string) int {
-	return slices.Index([]string{inspect.NodeAlive.String(), inspect.NodeDraining.String(), inspect.NodeGone.String()}, state)
+	return slices.Index([]string{
+		inspect.NodeAlive.String(), inspect.NodeDraining.String(), inspect.NodeGone.String(),
+	}, state)
 }
 
 func nodeRowOf(n *inspect.Node, now time.Time) nodeRow {
 	r := nodeRow{
-		Node: n, State: n.State.String(), Started: when{n.StartedAt, now}, Silent: when{n.ExpiresAt, now}, Gone: n.State == inspect.NodeGone,
+		Node:    n,
+		State:   n.State.String(),
+		Started: when{n.StartedAt, now},
+		Silent:  when{n.ExpiresAt, now},
+		Gone:    n.State == inspect.NodeGone,
 	}
+
 	switch n.State {
 	case inspect.NodeDraining:
 		r.Class, r.Sign = "paused", "‖"
 	case inspect.NodeGone:
 		r.Class, r.Sign = "nobody", "▨"
 	}
+
 	for _, j := range n.Status.Longest {
 		r.Longest = max(r.Longest, now.Sub(j.Began.Time()))
 	}
@@ -99,6 +115,7 @@ func (c *call) storePage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	b := &storeBody{Now: s.view.Now, Silence: s.view.Silence}
 	if s.checksFailed != nil {
 		b.Why = c.errorText("", "", s.checksFailed.Error())
@@ -106,6 +123,7 @@ func (c *call) storePage() (*view, error) {
 	for _, sh := range s.view.Unreached {
 		b.Unreached = append(b.Unreached, sh.String())
 	}
+
 	checks := slices.Clone(s.view.Checks)
 	slices.SortStableFunc(checks, func(x, y inspect.Check) int { return cmp.Compare(y.Status, x.Status) })
 	for _, k := range checks {
@@ -120,5 +138,6 @@ func (c *call) storePage() (*view, error) {
 		}
 		b.Checks = append(b.Checks, row)
 	}
+
 	return &view{page: "store", title: "Store", live: true, body: b}, nil
 }

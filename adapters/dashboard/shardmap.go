@@ -99,6 +99,7 @@ func shardMapOf(s *inspect.QueueStats, by string, names map[string]string) *shar
 	for m.Shards > maxSquares*m.Group {
 		m.Group *= 8
 	}
+
 	cells := m.cells(s, names)
 	for at := range cells {
 		c := &cells[at]
@@ -111,6 +112,7 @@ func shardMapOf(s *inspect.QueueStats, by string, names map[string]string) *shar
 			m.NoOwner++
 		}
 	}
+
 	for _, l := range layouts {
 		m.Drawings = append(m.Drawings, m.draw(cells, l.class, l.columns, len(cells) <= l.bars && m.Group == 1))
 		if m.Drawings[0].Bars && len(cells) <= layouts[1].bars {
@@ -134,11 +136,13 @@ func (m *shardMap) draw(cells []cellOf, class string, columns int, bars bool) dr
 			d.Rows = append(d.Rows, mark{X: float64(row * pitch), Text: fmt.Sprint(row * columns * m.Group)})
 		}
 	}
+
 	paths := make([]strings.Builder, len(m.Levels))
 	var bare, away strings.Builder
 	for at := 0; at < len(cells); at++ {
 		c := &cells[at]
 		x, y, high := d.place(at, c)
+
 		switch {
 		case c.unreached:
 			fmt.Fprintf(&away, "M%d %dl%d %dm0-%dl-%d %d", x+1, y-high+1, cell-2, high-2, high-2, cell-2, high-2)
@@ -147,6 +151,7 @@ func (m *shardMap) draw(cells []cellOf, class string, columns int, bars bool) dr
 		case at%columns == 0 || cells[at-1].unreached || cells[at-1].level != c.level:
 			fmt.Fprintf(&paths[c.level], "M%d %dh%d", x, y-cell/2, alikeFrom(cells, at, columns)*pitch-2)
 		}
+
 		if c.unowned && !c.unreached {
 			fmt.Fprintf(&bare, "M%d %dh%d", x+3, y-high/2, map[bool]int{true: 10, false: 6}[bars])
 		}
@@ -154,6 +159,7 @@ func (m *shardMap) draw(cells []cellOf, class string, columns int, bars bool) dr
 			d.Labels = append(d.Labels, mark{X: float64(x + wideBar/2 - 1), Text: fmt.Sprint(at)})
 		}
 	}
+
 	for at := range paths {
 		d.Paths = append(d.Paths, levelPath{m.Levels[at].Class, paths[at].String()})
 	}
@@ -163,7 +169,8 @@ func (m *shardMap) draw(cells []cellOf, class string, columns int, bars bool) dr
 
 // alikeFrom counts the cells of a row, from one on, that are drawn alike.
 func alikeFrom(cells []cellOf, from, columns int) (n int) {
-	for at := from; at < len(cells) && (at == from || at%columns != 0) && !cells[at].unreached && cells[at].level == cells[from].level; at++ {
+	for at := from; at < len(cells) && (at == from || at%columns != 0) && !cells[at].unreached &&
+		cells[at].level == cells[from].level; at++ {
 		n++
 	}
 	return n
@@ -183,9 +190,11 @@ func (m *shardMap) cells(s *inspect.QueueStats, names map[string]string) []cellO
 	for at, label := range labels {
 		m.Levels = append(m.Levels, level{Class: fmt.Sprintf("v%d", at), Label: label})
 	}
+
 	cells := make([]cellOf, (s.Queue.Shards+m.Group-1)/m.Group)
 	reached := make([]int, len(cells))
 	var most float64
+
 	for at := range s.Shards {
 		sh := &s.Shards[at]
 		c := &cells[sh.Shard.Index/m.Group]
@@ -195,6 +204,7 @@ func (m *shardMap) cells(s *inspect.QueueStats, names map[string]string) []cellO
 		c.unowned = c.unowned || sh.Owner == "" || !sh.ExpiresAt.After(s.Now)
 		most = max(most, c.share)
 	}
+
 	for at := range cells {
 		want := min(m.Group, s.Queue.Shards-at*m.Group)
 		cells[at].unreached = reached[at] < want
@@ -204,7 +214,10 @@ func (m *shardMap) cells(s *inspect.QueueStats, names map[string]string) []cellO
 }
 
 // measure returns the map's values for a shard, as a level and a height, and the labels of levels.
-func (m *shardMap) measure(s *inspect.QueueStats, names map[string]string) (func(*inspect.ShardStats) (int, float64), []string) {
+func (m *shardMap) measure(
+	s *inspect.QueueStats,
+	names map[string]string,
+) (func(*inspect.ShardStats) (int, float64), []string) {
 	switch m.By {
 	case "waiting":
 		return func(sh *inspect.ShardStats) (int, float64) {
@@ -217,6 +230,7 @@ func (m *shardMap) measure(s *inspect.QueueStats, names map[string]string) (func
 	case "owner":
 		return byOwner(s, names)
 	}
+
 	m.By = "lag"
 	return func(sh *inspect.ShardStats) (int, float64) {
 		return stepOf(sh.Lag, lagLevels), sh.Lag.Seconds()
@@ -231,14 +245,18 @@ func byOwner(s *inspect.QueueStats, names map[string]string) (func(*inspect.Shar
 			held[sh.Owner]++
 		}
 	}
+
 	var owners []string
 	for owner := range held {
 		owners = append(owners, owner)
 	}
-	slices.SortFunc(owners, func(a, b string) int { return cmp.Or(cmp.Compare(held[b], held[a]), strings.Compare(a, b)) })
+	slices.SortFunc(owners, func(a, b string) int {
+		return cmp.Or(cmp.Compare(held[b], held[a]), strings.Compare(a, b))
+	})
 	if len(owners) > maxOwners {
 		owners = owners[:maxOwners]
 	}
+
 	labels := []string{"nobody"}
 	for _, owner := range owners {
 		labels = append(labels, cmp.Or(names[owner], owner))
@@ -246,6 +264,7 @@ func byOwner(s *inspect.QueueStats, names map[string]string) (func(*inspect.Shar
 	if len(held) > len(owners) {
 		labels = append(labels, "others")
 	}
+
 	return func(sh *inspect.ShardStats) (int, float64) {
 		if held[sh.Owner] == 0 || !sh.ExpiresAt.After(s.Now) {
 			return 0, 0

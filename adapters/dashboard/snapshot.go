@@ -46,15 +46,18 @@ func (c *call) of() (*snapshot, *inspect.QueueStats, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for at := range s.view.Stats {
 		if s.view.Stats[at].Queue.Name == c.queue {
 			return s, &s.view.Stats[at], nil
 		}
 	}
+
 	if s.failed != nil {
 		return nil, nil, c.storeProblem(s.failed)
 	}
-	return nil, nil, newProblem(http.StatusNotFound, "There is no such queue", "No push and no server has declared it, or it was forgotten.")
+	return nil, nil, newProblem(http.StatusNotFound, "There is no such queue",
+		"No push and no server has declared it, or it was forgotten.")
 }
 
 // storeProblem is the page for a store without any known state.
@@ -96,13 +99,16 @@ func (s *snapshot) serversOf(queue string) (list []serverOf) {
 		if n.State == inspect.NodeGone || !slices.Contains(n.Queues, queue) {
 			continue
 		}
+
 		server := serverOf{Name: n.Name, State: n.State.String(), Version: n.Version, Lanes: n.Lanes}
 		for _, q := range n.Status.Queues {
 			if q.Queue == queue {
 				server.Shards, server.Running = q.Shards, q.Running
-				server.MaxRetries, server.MaxRunning, server.MaxLanes, server.Parallel, server.Max = q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize
+				server.MaxRetries, server.MaxRunning, server.MaxLanes, server.Parallel, server.Max =
+					q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize
 			}
 		}
+
 		list = append(list, server)
 	}
 	return list

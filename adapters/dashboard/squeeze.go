@@ -53,12 +53,14 @@ func squeezable(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return false
 	}
+
 	any, named := false, false
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, weight, _ := strings.Cut(part, ";")
 		_, q, _ := strings.Cut(strings.ReplaceAll(weight, " ", ""), "q=")
 		quality, err := strconv.ParseFloat(q, 64)
 		accepts := q == "" || err == nil && quality > 0
+
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "gzip", "x-gzip":
 			if named = true; accepts {

@@ -31,7 +31,8 @@ func TestPagesAreCompressed(t *testing.T) {
 	plain := get("/queue?q=large", "", "same-origin")
 	small := get("/queue?q=large", "gzip, deflate, br", "same-origin")
 	if small.Header().Get("Content-Encoding") != "gzip" || small.Body.Len() > plain.Body.Len()/3 {
-		t.Errorf("of %d bytes %d are sent as %q", plain.Body.Len(), small.Body.Len(), small.Header().Get("Content-Encoding"))
+		t.Errorf("of %d bytes %d are sent as %q",
+			plain.Body.Len(), small.Body.Len(), small.Header().Get("Content-Encoding"))
 	}
 	if small.Header().Get("ETag") != plain.Header().Get("ETag") {
 		t.Error("the page has two tags")
@@ -45,14 +46,27 @@ func TestPagesAreCompressed(t *testing.T) {
 		t.Errorf("what was compressed is another page, or %v", err)
 	}
 	sheet := "/" + asset("dashboard.css")
-	if plain, small := get(sheet, "", "same-origin"), get(sheet, "gzip", "same-origin"); small.Header().Get("Content-Encoding") != "gzip" || small.Body.Len() > plain.Body.Len()/3 {
+	if plain, small := get(sheet, "", "same-origin"), get(
+		sheet, "gzip", "same-origin",
+	); small.Header().Get("Content-Encoding") != "gzip" ||
+		small.Body.Len() > plain.Body.Len()/3 {
 		t.Errorf("of the %d bytes of the style sheet %d are sent", plain.Body.Len(), small.Body.Len())
 	}
 	for _, tt := range []struct {
 		accept, site, encoding string
 	}{
-		{"gzip", "same-origin", "gzip"}, {"gzip", "none", "gzip"}, {"gzip", "", "gzip"}, {"br, GZIP;q=0.5", "", "gzip"}, {"*", "", "gzip"},
-		{"gzip", "cross-site", ""}, {"gzip", "same-site", ""}, {"br", "", ""}, {"gzip;q=0", "", ""}, {"gzip;q=0, *", "", ""}, {"*;q=0", "", ""}, {"", "", ""},
+		{"gzip", "same-origin", "gzip"},
+		{"gzip", "none", "gzip"},
+		{"gzip", "", "gzip"},
+		{"br, GZIP;q=0.5", "", "gzip"},
+		{"*", "", "gzip"},
+		{"gzip", "cross-site", ""},
+		{"gzip", "same-site", ""},
+		{"br", "", ""},
+		{"gzip;q=0", "", ""},
+		{"gzip;q=0, *", "", ""},
+		{"*;q=0", "", ""},
+		{"", "", ""},
 	} {
 		if got := get("/queue?q=large", tt.accept, tt.site).Header().Get("Content-Encoding"); got != tt.encoding {
 			t.Errorf("Accept-Encoding %q of %q is answered with %q, want %q", tt.accept, tt.site, got, tt.encoding)

@@ -42,11 +42,13 @@ func NewStores(mounts ...Mount) (*Stores, error) {
 	if len(mounts) == 0 {
 		return invalid("no stores; pass a Mount for each")
 	}
+
 	s := &Stores{}
 	for _, m := range mounts {
 		switch {
 		case !mountName.MatchString(m.Name):
-			return invalid("invalid name of a store: %q; use up to 64 letters, digits, hyphens, dots and underscores, and begin with a letter or a digit", m.Name)
+			return invalid("invalid name of a store: %q; use up to 64 letters, digits, hyphens, dots and underscores, "+
+				"and begin with a letter or a digit", m.Name)
 		case m.Dashboard == nil:
 			return invalid("the store %q has no Dashboard; make it with New", m.Name)
 		case s.named(m.Name) != nil:
@@ -75,18 +77,22 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.StripPrefix(prefix, m.Dashboard).ServeHTTP(w, r)
 		return
 	}
+
 	for name, value := range security {
 		w.Header().Set(name, value)
 	}
+
 	if strings.TrimPrefix(r.URL.Path, "/") != "" { // also a path such as //a/, which would redirect to itself
 		http.Error(w, "there is no such store", http.StatusNotFound)
 		return
 	}
+
 	at := slices.IndexFunc(s.mounts, func(m Mount) bool { return m.Dashboard.shows(r) })
 	if at < 0 {
 		s.mounts[0].Dashboard.ServeHTTP(w, r) // which shows the reason, under its own title
 		return
 	}
+
 	first := &s.mounts[at]
 	base := "./"
 	if to, _, _ := strings.Cut(slashed(r), "?"); to != "" {

@@ -49,8 +49,13 @@ func TestStoresShareAnAddress(t *testing.T) {
 	stores := mounted(t, Mount{"production", production.board}, Mount{"billing.eu", billing.board})
 	mux := http.NewServeMux()
 	mux.Handle("/ops/jobs/", http.StripPrefix("/ops/jobs", stores))
-	for target, to := range map[string]string{"/": "./production/", "/production": "./production/", "/billing.eu?a=b": "./billing.eu/?a=b"} {
-		if w := answerOf(stores, request(http.MethodGet, target, nil)); w.Header().Get("Location") != to || w.Code/100 != 3 {
+	for target, to := range map[string]string{
+		"/":               "./production/",
+		"/production":     "./production/",
+		"/billing.eu?a=b": "./billing.eu/?a=b",
+	} {
+		if w := answerOf(stores, request(http.MethodGet, target, nil)); w.Header().Get("Location") != to ||
+			w.Code/100 != 3 {
 			t.Errorf("%s leads with status %d to %q, want %q", target, w.Code, w.Header().Get("Location"), to)
 		}
 	}
@@ -59,25 +64,36 @@ func TestStoresShareAnAddress(t *testing.T) {
 		t.Errorf("a prefix without its slash leads to %q", to)
 	}
 	page := answerOf(mux, request(http.MethodGet, "/ops/jobs/billing.eu/queue?q=invoices", nil)).Body.String()
-	for _, want := range []string{picked, `<a href="../production/">production</a><a href="../billing.eu/" aria-current="true">billing.eu</a>`, `<a class="name" href="./">billing.eu</a>`, "· billing.eu</title>"} {
+	for _, want := range []string{
+		picked,
+		`<a href="../production/">production</a><a href="../billing.eu/" aria-current="true">billing.eu</a>`,
+		`<a class="name" href="./">billing.eu</a>`, "· billing.eu</title>",
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in %s", want, page)
 		}
 	}
-	says(t, answerOf(mux, request(http.MethodGet, "/ops/jobs/production/", nil)).Body.String(), "production, Redis", "orders")
-	if w := answerOf(mux, request(http.MethodGet, "/ops/jobs/billing.eu/api/v1/queues", nil)); !strings.Contains(w.Body.String(), `"invoices"`) {
+	says(t, answerOf(mux, request(http.MethodGet, "/ops/jobs/production/", nil)).Body.String(),
+		"production, Redis", "orders")
+	if w := answerOf(mux, request(http.MethodGet, "/ops/jobs/billing.eu/api/v1/queues", nil)); !strings.Contains(
+		w.Body.String(), `"invoices"`,
+	) {
 		t.Errorf("the API of a store: status %d: %s", w.Code, w.Body)
 	}
-	w = answerOf(mux, request(http.MethodPost, "/ops/jobs/billing.eu/act", url.Values{"q": {"orders"}, "op": {"pause"}}))
+	w = answerOf(mux,
+		request(http.MethodPost, "/ops/jobs/billing.eu/act", url.Values{"q": {"orders"}, "op": {"pause"}}))
 	if w.Code != http.StatusSeeOther {
 		t.Errorf("an action: status %d", w.Code)
 	}
 	for h, paused := range map[*house]bool{production: false, billing: true} {
-		if stats, err := inspect.New(h.store, inspect.Options{}).Stats(t.Context(), "orders"); err != nil || stats[0].Queue.Paused != paused {
+		if stats, err := inspect.New(h.store, inspect.Options{}).Stats(t.Context(), "orders"); err != nil ||
+			stats[0].Queue.Paused != paused {
 			t.Errorf("paused %v, error %v", !paused, err)
 		}
 	}
-	for _, target := range []string{"/nix/", "/nix", "/production/nix", "/productio", "/Production/", "//", "//production/"} {
+	for _, target := range []string{
+		"/nix/", "/nix", "/production/nix", "/productio", "/Production/", "//", "//production/",
+	} {
 		w := answerOf(stores, request(http.MethodGet, target, nil))
 		if w.Code != http.StatusNotFound {
 			t.Errorf("%s: status %d", target, w.Code)
@@ -106,7 +122,8 @@ func TestStoresKeepTheirRights(t *testing.T) {
 		if to := bare.Header().Get("Location"); to != want.first {
 			t.Errorf("%s is led to %q, want %q", who, to, want.first)
 		}
-		if want.first == "" && (bare.Code != http.StatusForbidden || strings.Contains(bare.Body.String(), "production")) {
+		if want.first == "" &&
+			(bare.Code != http.StatusForbidden || strings.Contains(bare.Body.String(), "production")) {
 			t.Errorf("%s: status %d, and is told of a store: %s", who, bare.Code, words(bare.Body.String()))
 		}
 		for at, name := range []string{"production", "billing"} {
@@ -114,7 +131,8 @@ func TestStoresKeepTheirRights(t *testing.T) {
 			if has := strings.Contains(w.Body.String(), picked); w.Code != want.statuses[at] || has != want.hasPickers {
 				t.Errorf("%s of %s: status %d, want %d; a picker: %v", name, who, w.Code, want.statuses[at], has)
 			}
-			alone := as(map[string]*house{"production": production, "billing": billing}[name].board, who, http.MethodGet, "/", nil)
+			alone := as(map[string]*house{"production": production, "billing": billing}[name].board,
+				who, http.MethodGet, "/", nil)
 			if w.Code != alone.Code {
 				t.Errorf("%s of %s: status %d, alone %d", name, who, w.Code, alone.Code)
 			}
@@ -149,7 +167,8 @@ func TestStoresNeedNames(t *testing.T) {
 		"twice":          {[]Mount{{"a", board}, {"a", board}}, false},
 		"no dashboard":   {[]Mount{{"a", nil}}, false},
 	} {
-		if _, err := NewStores(tt.mounts...); (err == nil) != tt.ok || err != nil && !errors.Is(err, inspect.ErrInvalidOptions) {
+		if _, err := NewStores(tt.mounts...); (err == nil) != tt.ok ||
+			err != nil && !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

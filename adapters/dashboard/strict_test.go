@@ -32,7 +32,8 @@ func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 			case "Groups": // also for how many died of late
 				return !strings.HasPrefix(target, "/morgue")
 			case "Morgue":
-				return !strings.HasPrefix(target, "/morgue") && !strings.HasSuffix(target, "=revive") && !strings.HasSuffix(target, "=purge")
+				return !strings.HasPrefix(target, "/morgue") && !strings.HasSuffix(target, "=revive") &&
+					!strings.HasSuffix(target, "=purge")
 			case "ScheduleNames": // also for what is wrong
 				return !strings.HasPrefix(target, "/schedules") && !strings.HasPrefix(target, "/queue")
 			case "Stats", "Queues":
@@ -41,14 +42,18 @@ func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 			return false
 		}
 		for _, target := range []string{
-			"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&list=scheduled", "/morgue?q=orders", "/morgue?q=orders&sort=id", "/morgue?q=orders&error=x",
+			"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&list=scheduled",
+			"/morgue?q=orders", "/morgue?q=orders&sort=id", "/morgue?q=orders&error=x",
 			"/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly", "/schedule?q=orders&name=nightly&id=a",
-			"/busy", "/busy?q=orders", "/id?q=orders&id=a", "/search?id=a", "/store", "/unreadable?q=orders", "/sheet?q=orders&op=revive", "/sheet?q=orders&op=purge", "/sheet?q=orders&op=delete",
+			"/busy", "/busy?q=orders", "/id?q=orders&id=a", "/search?id=a", "/store", "/unreadable?q=orders",
+			"/sheet?q=orders&op=revive", "/sheet?q=orders&op=purge", "/sheet?q=orders&op=delete",
 		} {
 			h := newHouse(t, Options{})
 			h.ended(core.Buried, "boom", "a")
 			h.ended(core.Failed, "boom", "b")
-			h.schedule("orders", "a", "nightly", func(s *core.Schedule) { s.Recent = []core.Tick{{Outcome: core.TickFired}} })
+			h.schedule("orders", "a", "nightly", func(s *core.Schedule) {
+				s.Recent = []core.Tick{{Outcome: core.TickFired}}
+			})
 			h.push("orders", "c", 0, "p")
 			h.turn("orders", core.ShardOf("c", houseShards), 1)
 			var called sync.Map // some calls are made at once
@@ -81,7 +86,9 @@ func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 // over returns a dashboard of the store that calls something around each call.
 func (h *house) over(around storekit.Interceptor, o Options) *Dashboard {
 	h.t.Helper()
-	board, err := New(inspect.New(storekit.Intercept(h.store, around), inspect.Options{Logger: slog.New(slog.DiscardHandler)}), o)
+	board, err := New(
+		inspect.New(storekit.Intercept(h.store, around), inspect.Options{Logger: slog.New(slog.DiscardHandler)}), o,
+	)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -94,8 +101,12 @@ func TestSheetsAndStepsAreOfActionsOnAllAlone(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.ended(core.Buried, "boom", "a")
 	for name, o := range ops {
-		for _, target := range []string{"/sheet?q=orders&op=" + name, "/steps?q=orders&before=2030-01-02T15:04:05Z&continue=x&op=" + name} {
-			if w := answerOf(h.board, request(http.MethodGet, target, nil)); (w.Code == http.StatusOK) != (o.all != nil) {
+		for _, target := range []string{
+			"/sheet?q=orders&op=" + name, "/steps?q=orders&before=2030-01-02T15:04:05Z&continue=x&op=" + name,
+		} {
+			if w := answerOf(h.board, request(
+				http.MethodGet, target, nil,
+			)); (w.Code == http.StatusOK) != (o.all != nil) {
 				t.Errorf("%s: status %d: %s", target, w.Code, words(w.Body.String()))
 			}
 		}
@@ -112,12 +123,15 @@ func TestPurgeOfAllGoesOnInSteps(t *testing.T) {
 		h.ended(core.Buried, "boom", numbered("a", 1500)...)
 		h.advance(time.Second)
 		before := field(t, h.get("/sheet?q=orders&op=purge"), "before")
-		confirm := field(t, h.form("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", "x").Body.String(), "confirm")
+		confirm := field(t, h.form(
+			"op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", "x",
+		).Body.String(), "confirm")
 		page := h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", confirm)
 		if n := h.stats().Dead; n == 0 || n == 1500 {
 			t.Fatalf("%d are left", n)
 		}
-		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "continue", field(t, page, "continue")), "1500 removed permanently")
+		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before,
+			"continue", field(t, page, "continue")), "1500 removed permanently")
 	})
 }
 
@@ -132,7 +146,9 @@ func TestFailuresOfActionsAreShown(t *testing.T) {
 		if w.Code < http.StatusInternalServerError || !strings.Contains(w.Body.String(), "refused by the test") {
 			t.Errorf("a revive after an edit: status %d: %s", w.Code, words(w.Body.String()))
 		}
-		if w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cQ!", "new", ""); w.Code != http.StatusBadRequest {
+		if w := h.form(
+			"op", "edit", "q", "orders", "id", "a", "old", "cQ!", "new", "",
+		); w.Code != http.StatusBadRequest {
 			t.Errorf("a payload that can't be read is replaced: status %d", w.Code)
 		}
 		h.store.statsFail = errors.New("refused by the test")
@@ -149,7 +165,8 @@ func TestFailuresOfActionsAreShown(t *testing.T) {
 func TestWhoIsNotFromHere(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return nil }}})
 	for _, referer := range []string{"", "/", "steps", "http://[::1"} {
-		r := request(http.MethodGet, "/steps?q=orders&op=revive&before=2030-01-02T15:04:05Z&continue=x&looked=3&total=9", nil)
+		r := request(http.MethodGet,
+			"/steps?q=orders&op=revive&before=2030-01-02T15:04:05Z&continue=x&looked=3&total=9", nil)
 		r.Host = ""
 		r.Header.Set("Referer", referer)
 		if w := answerOf(h.board, r); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "data-auto") {
@@ -162,7 +179,11 @@ func TestWhoIsNotFromHere(t *testing.T) {
 func TestHeadersOfAPageAreNotThoseOfItsQuestions(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "a", 0, "p")
-	for name, value := range map[string]string{"Accept": "text/html", "If-None-Match": "*", "Content-Type": "text/plain"} {
+	for name, value := range map[string]string{
+		"Accept":        "text/html",
+		"If-None-Match": "*",
+		"Content-Type":  "text/plain",
+	} {
 		r := request(http.MethodGet, "/jobs?q=orders", nil)
 		r.Header.Set(name, value)
 		if w := answerOf(h.board, r); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), ">a<") {
@@ -194,7 +215,17 @@ func TestNamesOfQueuesAreForWhoMaySeeThem(t *testing.T) {
 // Each character that is invisible, or that turns or joins its surroundings, is escaped.
 func TestNoCharacterHides(t *testing.T) {
 	for _, tt := range []struct{ first, last rune }{
-		{0x00, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x200b, 0x200b}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x2060}, {0x2066, 0x2069}, {0xfeff, 0xfeff}, {0xe0000, 0xe007f},
+		{0x00, 0x1f},
+		{0x7f, 0x9f},
+		{0xad, 0xad},
+		{0x61c, 0x61c},
+		{0x200b, 0x200b},
+		{0x200e, 0x200f},
+		{0x2028, 0x202e},
+		{0x2060, 0x2060},
+		{0x2066, 0x2069},
+		{0xfeff, 0xfeff},
+		{0xe0000, 0xe007f},
 	} {
 		for r := tt.first; r <= tt.last; r++ {
 			if got, want := shown("a"+string(r)), fmt.Sprintf(`a\u%04x`, r); got != want {
@@ -202,7 +233,9 @@ func TestNoCharacterHides(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range []rune{' ', '~', 0xa0, 'é', 0x200a, 0x2010, 0x2027, 0x202f, 0x2065, 0x206a, 0xdffff, 0xe0080, '😀'} {
+	for _, r := range []rune{
+		' ', '~', 0xa0, 'é', 0x200a, 0x2010, 0x2027, 0x202f, 0x2065, 0x206a, 0xdffff, 0xe0080, '😀',
+	} {
 		if got := shown(string(r)); got != string(r) {
 			t.Errorf("%U is shown as %q", r, got)
 		}
@@ -213,7 +246,10 @@ func TestNoCharacterHides(t *testing.T) {
 func TestReadOnlyHasThePagesThatLook(t *testing.T) {
 	h := newHouse(t, readOnly)
 	h.ended(core.Buried, "boom", "a")
-	for _, target := range []string{"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/nodes", "/store", "/id?" + url.Values{"q": {"orders"}, "id": {"a"}}.Encode()} {
+	for _, target := range []string{
+		"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/nodes", "/store",
+		"/id?" + url.Values{"q": {"orders"}, "id": {"a"}}.Encode(),
+	} {
 		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != http.StatusOK {
 			t.Errorf("%s: status %d", target, w.Code)
 		}

@@ -36,9 +36,15 @@ func shardTableOf(queue, sort string, rows []shardRow, sorted bool) *shardTable 
 	if sort == "" {
 		t.Sort = "index"
 	}
+
 	for _, h := range []head{
-		{Text: "Shard", By: "index", N: true, Up: true}, {Text: "Lag", By: "lag", N: true}, {Text: "Waiting", By: "waiting", N: true},
-		{Text: "Running", By: "running", N: true}, {Text: "Dead", By: "dead", N: true}, {Text: "Owner", By: "owner", Up: true}, {Text: "Lease ends", By: "until", N: true, Up: true},
+		{Text: "Shard", By: "index", N: true, Up: true},
+		{Text: "Lag", By: "lag", N: true},
+		{Text: "Waiting", By: "waiting", N: true},
+		{Text: "Running", By: "running", N: true},
+		{Text: "Dead", By: "dead", N: true},
+		{Text: "Owner", By: "owner", Up: true},
+		{Text: "Lease ends", By: "until", N: true, Up: true},
 	} {
 		if sorted {
 			by := h.By
@@ -49,6 +55,7 @@ func shardTableOf(queue, sort string, rows []shardRow, sorted bool) *shardTable 
 		}
 		t.Heads = append(t.Heads, h)
 	}
+
 	return t
 }
 

@@ -22,7 +22,8 @@ func TestTagsAreShownAndFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: []core.Entry{
-		{ID: "tagged", Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set}, {ID: "other", Payload: core.Payload{Data: []byte("p"), Score: 1}},
+		{ID: "tagged", Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set},
+		{ID: "other", Payload: core.Payload{Data: []byte("p"), Score: 1}},
 	}}
 	if _, err := h.store.Push(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -53,7 +54,8 @@ func TestTagsAreShownAndFilter(t *testing.T) {
 	says(t, sheet, "with the tag “import-7”", "1 match of 2", "Bury 1")
 	has(sheet, `name="tag" value="import-7"`)
 	before := strings.Split(strings.SplitN(sheet, `name="before" value="`, 2)[1], `"`)[0]
-	says(t, h.do("op", "bury", "q", "orders", "bulk", "1", "tag", "import-7", "before", before, "confirm", "1"), "1 moved to the morgue")
+	says(t, h.do("op", "bury", "q", "orders", "bulk", "1", "tag", "import-7", "before", before, "confirm", "1"),
+		"1 moved to the morgue")
 	letters := h.get("/morgue?q=orders&tag=%3Cvip%3E")
 	says(t, letters, "tagged <vip> import-7", "All with the tag <vip>: revive")
 	has(letters, "op=revive&amp;q=orders&amp;tag=%3Cvip%3E")
@@ -73,7 +75,8 @@ func TestStepsKeepTheTag(t *testing.T) {
 		}
 		r := ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1}
 		for n := range 900 {
-			r.Entries = append(r.Entries, core.Entry{ID: fmt.Sprint(n), Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set})
+			r.Entries = append(r.Entries,
+				core.Entry{ID: fmt.Sprint(n), Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set})
 		}
 		r.Entries = append(r.Entries, core.Entry{ID: "other", Payload: core.Payload{Data: []byte("p"), Score: 1}})
 		if _, err := h.store.Push(t.Context(), r); err != nil {
@@ -82,7 +85,10 @@ func TestStepsKeepTheTag(t *testing.T) {
 		h.end("orders", core.Buried, "boom")
 		h.advance(time.Second)
 		page := h.get("/sheet?q=orders&op=revive&tag=vip")
-		form := []string{"op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "tag", field(t, page, "tag"), "back.tag", field(t, page, "back.tag")}
+		form := []string{
+			"op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"),
+			"tag", field(t, page, "tag"), "back.tag", field(t, page, "back.tag"),
+		}
 		h.store.revives, h.store.fails = 1, errors.New("connection reset")
 		page = h.do(form...)
 		h.store.fails = nil
@@ -107,7 +113,8 @@ func TestAListByTag(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: []core.Entry{
-		{ID: "tagged", Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set}, {ID: "other", Payload: core.Payload{Data: []byte("p"), Score: 1}},
+		{ID: "tagged", Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set},
+		{ID: "other", Payload: core.Payload{Data: []byte("p"), Score: 1}},
 	}}
 	if _, err := h.store.Push(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -180,7 +187,10 @@ func TestAnEmptyPageByTagHasANextOne(t *testing.T) {
 // An action by a tag is listed in the audit with the tag.
 func TestTheAuditShowsTheTag(t *testing.T) {
 	h := newHouse(t, Options{})
-	for id, a := range map[string]ports.Action{"1": {Filter: `tag is "vip"`}, "2": {Filter: `error has "boom"`, Prefix: "a"}} {
+	for id, a := range map[string]ports.Action{
+		"1": {Filter: `tag is "vip"`},
+		"2": {Filter: `error has "boom"`, Prefix: "a"},
+	} {
 		a.ID, a.Verb, a.Queue, a.Ended = id, "revive all", "orders", true
 		if err := h.store.Audit(t.Context(), a); err != nil {
 			t.Fatal(err)

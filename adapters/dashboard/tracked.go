@@ -35,16 +35,24 @@ func (c *call) trackedPage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	after, _ := strconv.Atoi(c.r.URL.Query().Get("after"))
 	after = max(0, after)
 	reply, err := asked(c, service.Tracked, c.queue, &service.TrackedQuery{After: after, Limit: maxTracked})
 	if err != nil {
 		return nil, err
 	}
+
 	b := &trackedBody{Queue: c.queue, Now: stats.Now, Later: after > 0, Next: reply.Next, May: c.may()}
 	for at := range reply.Items {
 		t := &reply.Items[at]
-		row := trackedRow{ID: t.ID, Verdict: sentence(spans(t.Text)), Class: classes[t.Reason], Since: t.Since, Until: t.Until}
+		row := trackedRow{
+			ID:      t.ID,
+			Verdict: sentence(spans(t.Text)),
+			Class:   classes[t.Reason],
+			Since:   t.Since,
+			Until:   t.Until,
+		}
 		if t.Reason == service.Unreached {
 			row.Class = "late"
 		}

@@ -31,10 +31,12 @@ func (c *call) unreadable() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reply, err := asked(c, service.Quarantine, c.queue, &service.QuarantineQuery{Limit: maxUnreadable})
 	if err != nil {
 		return nil, err
 	}
+
 	b := &unreadableBody{Queue: c.queue, Now: stats.Now, More: len(reply.Items) == maxUnreadable, May: c.may()}
 	for at := range reply.Items {
 		row := &reply.Items[at]

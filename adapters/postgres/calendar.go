@@ -11,11 +11,14 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-const changeSchedulesSQL = `SELECT status, now, results, coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0), earliest, head
-FROM {schema}.change_schedules(p_queue => $1, p_index => $2, p_shards => $3, p_generation => $4, p_now => $5, p_firing => $6,
+const changeSchedulesSQL = `SELECT status, now, results,
+  coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0), earliest, head
+FROM {schema}.change_schedules(p_queue => $1, p_index => $2, p_shards => $3, p_generation => $4,
+  p_now => $5, p_firing => $6,
   p_ids => $7, p_names => $8, p_revisions => $9, p_records => $10, p_new_revisions => $11, p_ticks => $12,
   p_busy => $13, p_busy_revisions => $14, p_busy_ticks => $15,
-  p_changes => $16, p_at => $17, p_delay => $18, p_scores => $19, p_data => $20, p_meta => $21, p_urgent => $22, p_tags => $23)`
+  p_changes => $16,
+  p_at => $17, p_delay => $18, p_scores => $19, p_data => $20, p_meta => $21, p_urgent => $22, p_tags => $23)`
 
 // ChangeSchedules implements [ports.Calendar]. It handles all changes in one transaction, or the
 // first ones that fit into the bounds of a turn. It holds the lock of the shard's row, so turns and
@@ -38,7 +41,9 @@ func (s *Store) ChangeSchedules(
 
 	// A refusal may be due to a record that can't be read. If that can't be found out, it stays one.
 	if moved, err := s.setUnreadableAside(ctx, &r, reply.Results); err == nil && moved > 0 {
-		storekit.RepeatRefused(&r, &reply, func(again *ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+		storekit.RepeatRefused(&r, &reply, func(
+			again *ports.ChangeSchedulesRequest,
+		) (ports.ChangeSchedulesReply, error) {
 			return s.changeSchedules(ctx, again)
 		})
 	}

@@ -21,8 +21,12 @@ const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
   0::bigint, 0::bigint, 0::bigint, '', '', false, false, false, 0::bigint,
-  CASE WHEN e.data IS NULL THEN 0 ELSE 1 END + CASE WHEN e.has_more THEN (
-    SELECT count(*) FROM (SELECT FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id LIMIT {counted}) p) ELSE 0 END,
+  CASE WHEN e.data IS NULL THEN 0 ELSE 1 END
+    + CASE WHEN e.has_more THEN (
+      SELECT count(*) FROM (
+        SELECT FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id LIMIT {counted}
+      ) p
+    ) ELSE 0 END,
   CASE WHEN e.has_more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
   CASE WHEN e.has_more THEN m.data WHEN $1 > 0 THEN ARRAY[e.data] END,
   CASE WHEN e.has_more THEN m.meta WHEN $1 > 0 THEN ARRAY[e.meta] END`
@@ -47,7 +51,9 @@ JOIN {schema}.leases l ON l.shard = e.shard`
 	deadColumns = `
   'd'::"char", e.shard, e.id, e.changed_at, 0, 0, 0::bigint, e.error,
   0::bigint, 0::bigint, 0::bigint, '', e.grp, false, false, false, 0::bigint,
-  (SELECT count(*) FROM (SELECT FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id LIMIT {counted}) p),
+  (SELECT count(*) FROM (
+    SELECT FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id LIMIT {counted}
+  ) p),
   m.scores, m.data, m.meta`
 	deadPayloads = `
 LEFT JOIN LATERAL (

@@ -52,7 +52,8 @@ func (s status) err(shard core.Shard) error {
 	case statusSearchPath:
 		return errSearchPath
 	}
-	return fmt.Errorf("postgres: the schema returned the status %q for shard %v, which this program does not support; update the program",
+	return fmt.Errorf("postgres: the schema returned the status %q for shard %v, "+
+		"which this program does not support; update the program",
 		string(s), shard)
 }
 
@@ -112,12 +113,14 @@ func translate(ctx context.Context, err error) error {
 const notText = "22021"
 
 // findPrimary is the advice on how a pool finds the server that writes.
-const findPrimary = "connect to the primary: name all servers in the pool's URL with target_session_attrs=read-write; " +
+const findPrimary = "connect to the primary: name all servers in the pool's URL " +
+	"with target_session_attrs=read-write; " +
 	"if this is the primary, turn default_transaction_read_only off for the role or the database"
 
 // giveTime is the advice for a statement that was cancelled. Some drivers also cancel it when the
 // context of a call ends.
-const giveTime = "if neither an operator nor the call's context cancelled the statement, raise statement_timeout for the role"
+const giveTime = "if neither an operator nor the call's context cancelled the statement, " +
+	"raise statement_timeout for the role"
 
 const tooManyConnections = "53300"
 
@@ -161,7 +164,8 @@ func remedyFor(code string) string {
 	case "53400": // configuration limit exceeded
 		return "raise the limit that this names, such as temp_file_limit, for the role"
 	case "26000", "42P05": // a prepared statement is absent, or is another one
-		return "a pooler spreads this program's connection over several of the server: add default_query_exec_mode=cache_describe " +
+		return "a pooler spreads this program's connection over several of the server: " +
+			"add default_query_exec_mode=cache_describe " +
 			"to the pool's URL, or enable prepared statements in the pooler (max_prepared_statements of PgBouncer)"
 	}
 	return ""

@@ -164,7 +164,9 @@ func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
 // Only a full disk keeps servers from handling jobs, so only its error reports that.
 func TestTheRemedyForAServerWithoutRoom(t *testing.T) {
 	for code, want := range map[string]bool{"53100": true, "53200": false, "53000": false} {
-		if err := translate(t.Context(), pgError(code, "ERROR")); strings.Contains(err.Error(), "no queue shrinks") != want {
+		if err := translate(
+			t.Context(), pgError(code, "ERROR"),
+		); strings.Contains(err.Error(), "no queue shrinks") != want {
 			t.Errorf("%s: %v", code, err)
 		}
 	}

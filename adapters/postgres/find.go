@@ -23,8 +23,8 @@ import (
 var findSQL = strings.ReplaceAll(`
 WITH s AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
-), e (kind, shard, id, at, retry_count, recoveries, first_push, error, token, number, since, node, owner, cancelled, dropped, begun,
-  lease_until, count, scores, data, meta) AS (
+), e (kind, shard, id, at, retry_count, recoveries, first_push, error, token,
+  number, since, node, owner, cancelled, dropped, begun, lease_until, count, scores, data, meta) AS (
   SELECT`+jobColumns+`
   FROM {schema}.jobs e`+jobPayloads+`
   WHERE e.shard = (SELECT id FROM s) AND e.id = $4
@@ -37,9 +37,11 @@ WITH s AS MATERIALIZED (
   FROM {schema}.dead_letters e`+deadPayloads+`
   WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 )
-SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e.error, e.token, e.number, e.since, e.node, e.owner,
-  e.cancelled, e.dropped, e.begun, e.lease_until, e.count, p.scores, p.data, p.meta, p.more
-FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`, "{counted}", "$11::bigint")
+SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e.error,
+  e.token, e.number, e.since, e.node, e.owner, e.cancelled, e.dropped, e.begun, e.lease_until,
+  e.count, p.scores, p.data, p.meta, p.more
+FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`,
+	"{counted}", "$11::bigint")
 
 // mostSkipped is the largest number of payloads of one score that a cursor leaves out. An id can't
 // have that many. It is small enough for find_payloads to add the returned payloads, and one more,

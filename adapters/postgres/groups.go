@@ -16,13 +16,16 @@ import (
 //
 //	$1 now, $2 the queue, $3 the indexes of the shards, $4 the most groups
 const groupsSQL = `
-SELECT n.now, coalesce(s.total, 0), coalesce(s.dead, 0), s.grp, coalesce(s.count, 0), coalesce(s.first_at, 0), coalesce(s.last_at, 0)
+SELECT n.now, coalesce(s.total, 0), coalesce(s.dead, 0), s.grp,
+  coalesce(s.count, 0), coalesce(s.first_at, 0), coalesce(s.last_at, 0)
 FROM (SELECT {schema}.clock($1) AS now) n LEFT JOIN (
   SELECT count(*) OVER () AS total, (sum(g.count) OVER ())::bigint AS dead, g.* FROM (
     SELECT g.grp, sum(g.count)::bigint AS count, min(g.first_at) AS first_at, max(g.last_at) AS last_at
     FROM {schema}.dead_groups g
     WHERE g.count > 0 AND g.shard = ANY (ARRAY(
-      SELECT {schema}.first_shard(q.id) + i.index FROM {schema}.queues q, unnest($3::int[]) i (index) WHERE q.name = $2))
+      SELECT {schema}.first_shard(q.id) + i.index
+      FROM {schema}.queues q, unnest($3::int[]) i (index)
+      WHERE q.name = $2))
     GROUP BY g.grp
   ) g ORDER BY g.count DESC, g.grp LIMIT $4
 ) s ON true

@@ -34,7 +34,8 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 		return translate(ctx, ctx.Err())
 	}
 	return s.query(ctx, idempotent, noRows,
-		`SELECT {schema}.record(p_owner => $1, p_now => $2, p_queues => $3, p_minutes => $4, p_counted => $5, p_stats => $6)`,
+		`SELECT {schema}.record(p_owner => $1, p_now => $2, p_queues => $3,
+  p_minutes => $4, p_counted => $5, p_stats => $6)`,
 		r.Owner, s.now(), queues, minutes, counted, stats)
 }
 

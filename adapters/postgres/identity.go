@@ -11,7 +11,8 @@ import (
 // setStoreIDSQL replaces the id of the store, or writes it if somebody has deleted its row.
 //
 //	$1 the id
-const setStoreIDSQL = `INSERT INTO {schema}.identity (id) VALUES ($1) ON CONFLICT (one_row) DO UPDATE SET id = excluded.id`
+const setStoreIDSQL = `INSERT INTO {schema}.identity (id) VALUES ($1)
+ON CONFLICT (one_row) DO UPDATE SET id = excluded.id`
 
 // StoreID implements [ports.Identity].
 func (s *Store) StoreID(ctx context.Context) (id string, err error) {

@@ -26,7 +26,9 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		[]any{textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused},
 		importArgs(r.DeadLetters)...)
 	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled},
-		`SELECT status, coalesce(now, 0), handled FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, args...)
+		`SELECT status, coalesce(now, 0), handled
+FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		args...)
 	if err == nil {
 		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
 	}

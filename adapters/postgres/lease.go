@@ -93,7 +93,8 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	return reply, nil
 }
 
-const releaseSQL = `SELECT {schema}.release(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_now => $5, p_channel => $6)`
+const releaseSQL = `SELECT {schema}.release(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4,
+  p_now => $5, p_channel => $6)`
 
 // Release implements [ports.Consumer]. It is not repeated after a lost connection, because it may
 // have been executed. Its commit sends a wake-up, since the process may end right after it.

@@ -221,7 +221,8 @@ func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
 }
 
 // errPooler reports a pooler between the process and the server.
-var errPooler = errors.New("a pooler is between this program and the server, so LISTEN does not work; set Options.Listen to a direct connection, or set Options.NoWakeups")
+var errPooler = errors.New("a pooler is between this program and the server, so LISTEN does not work; " +
+	"set Options.Listen to a direct connection, or set Options.NoWakeups")
 
 // refusePooler returns an error if a pooler is between this process and the server: LISTEN gets
 // through it only in session mode.

@@ -231,8 +231,10 @@ const createMigrations = `DO {$} BEGIN
     CREATE SCHEMA IF NOT EXISTS {schema};
   END IF;
 END {$};
-CREATE TABLE IF NOT EXISTS {schema}.migrations (version int PRIMARY KEY, oldest int NOT NULL, at timestamptz NOT NULL DEFAULT now());
-COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each, with the oldest version that a program must support to use it.';
+CREATE TABLE IF NOT EXISTS {schema}.migrations
+  (version int PRIMARY KEY, oldest int NOT NULL, at timestamptz NOT NULL DEFAULT now());
+COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each, ` +
+	`with the oldest version that a program must support to use it.';
 `
 
 // dropMigrations drops the schema as well, unless it holds something else.

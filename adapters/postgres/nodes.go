@@ -32,7 +32,8 @@ WITH clock AS MATERIALIZED (
 ), known AS MATERIALIZED (
   SELECT * FROM {schema}.nodes WHERE owner = $2 AND expires > (SELECT now FROM clock)
 ), mine AS (
-  INSERT INTO {schema}.nodes AS n (owner, name, host, pid, lanes, queues, version, draining, asked, started, expires, ttl, status)
+  INSERT INTO {schema}.nodes AS n
+    (owner, name, host, pid, lanes, queues, version, draining, asked, started, expires, ttl, status)
   SELECT $2, $3, $4, $5, $6, $7, $8, $9, false, now, {schema}.later(now, $11::bigint), $11::bigint, $10::json FROM clock
   ON CONFLICT (owner) DO UPDATE SET
     name = excluded.name, host = excluded.host, pid = excluded.pid, lanes = excluded.lanes, queues = excluded.queues,
@@ -49,7 +50,9 @@ WITH clock AS MATERIALIZED (
 ), woken AS MATERIALIZED (
   SELECT count(pg_notify($12::text, '')) FROM mine m
   WHERE $12::text IS NOT NULL AND NOT EXISTS (
-    SELECT FROM known k WHERE k.lanes = m.lanes AND k.queues = m.queues AND (k.draining OR k.asked) = (m.draining OR m.asked))
+    SELECT FROM known k
+    WHERE k.lanes = m.lanes AND k.queues = m.queues
+      AND (k.draining OR k.asked) = (m.draining OR m.asked))
 )
 SELECT clock.now, n.owner, n.name, n.host, n.pid, n.lanes, n.queues, n.version, n.draining OR n.asked, n.started,
   least(n.expires, {schema}.later(clock.now, n.ttl))

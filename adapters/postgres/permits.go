@@ -8,8 +8,10 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-const permitSQL = `SELECT status, coalesce(now, 0), coalesce(remaining, 0), coalesce(held, 0), coalesce(freed, false), owners, holds, wants
-FROM {schema}.permit(p_queue => $1, p_owner => $2, p_attempt => $3, p_limit => $4, p_hold => $5, p_want => $6, p_ttl => $7, p_now => $8)`
+const permitSQL = `SELECT status, coalesce(now, 0), coalesce(remaining, 0), coalesce(held, 0), coalesce(freed, false),
+  owners, holds, wants
+FROM {schema}.permit(p_queue => $1, p_owner => $2, p_attempt => $3, p_limit => $4,
+  p_hold => $5, p_want => $6, p_ttl => $7, p_now => $8)`
 
 // Permit implements [ports.Permitter]. The wake-up is sent outside of the transaction.
 func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {

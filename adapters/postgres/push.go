@@ -128,9 +128,12 @@ func hasTags(r *ports.PushRequest, list []storekit.Routed) bool {
 	return slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].Tags != "" })
 }
 
-const pushByRuleSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0)
-FROM {schema}.push_by_rule(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4, p_rule => $5::smallint, p_limit => $6,
-  p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13, p_urgent => $14, p_tags => $15)`
+const pushByRuleSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0),
+  coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0)
+FROM {schema}.push_by_rule(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4,
+  p_rule => $5::smallint, p_limit => $6, p_index => $7, p_ids => $8,
+  p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13,
+  p_urgent => $14, p_tags => $15)`
 
 // pushEach pushes by the function push_by_rule, which merges one entry after another by any rule.
 func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (p pushResult, err error) {
@@ -159,9 +162,11 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 	return p, err
 }
 
-const pushSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0), 0::bigint
-FROM {schema}.push(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4, p_rule => $5::smallint, p_limit => $6,
-  p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13,
+const pushSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0),
+  coalesce(new, 0), coalesce(merged, 0), 0::bigint
+FROM {schema}.push(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4,
+  p_rule => $5::smallint, p_limit => $6, p_index => $7, p_ids => $8,
+  p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13,
   p_more_index => $14, p_more_ids => $15, p_more_scores => $16, p_more_data => $17, p_more_meta => $18)`
 
 // pushAll pushes by the function push, called once per statement.

@@ -79,7 +79,8 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 
 const discardSQL = `
 DELETE FROM {schema}.quarantine x
-WHERE x.shard = (SELECT {schema}.first_shard(q.id) + $2::int FROM {schema}.queues q WHERE q.name = $1) AND x.key = ANY ($3)
+WHERE x.shard = (SELECT {schema}.first_shard(q.id) + $2::int FROM {schema}.queues q WHERE q.name = $1)
+  AND x.key = ANY ($3)
 RETURNING x.key`
 
 // Discard implements [ports.Quarantine]. It is not repeated after an unknown outcome, because a
@@ -136,7 +137,8 @@ func (s *Store) setAside(ctx context.Context, records []storedSchedule) (moved i
 
 		var gone bool
 		err := s.queryOne(ctx, ifRolledBack, []any{&gone},
-			`SELECT {schema}.set_schedule_aside(p_queue => $1, p_index => $2, p_now => $3, p_id => $4, p_name => $5, p_stored => $6, p_reason => $7)`,
+			`SELECT {schema}.set_schedule_aside(p_queue => $1, p_index => $2, p_now => $3, p_id => $4,
+  p_name => $5, p_stored => $6, p_reason => $7)`,
 			r.shard.Queue, index(r.shard), s.now(), r.key.ID, r.key.Name, r.text, core.ErrorText(reason))
 		if err != nil {
 			return moved, err
@@ -144,7 +146,8 @@ func (s *Store) setAside(ctx context.Context, records []storedSchedule) (moved i
 
 		if gone {
 			moved++
-			s.logger().Error("a record that can't be read was set aside; skein repair ls shows it, and skein repair discard removes it",
+			s.logger().Error("a record that can't be read was set aside; "+
+				"skein repair ls shows it, and skein repair discard removes it",
 				"shard", r.shard, "place", ports.PlaceSchedule, "id", r.key.ID, "error", reason)
 		}
 	}

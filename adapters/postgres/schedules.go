@@ -20,7 +20,9 @@ SELECT e.index, 0::bigint, e.name || '/' || e.id
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $1) q
 CROSS JOIN LATERAL (
   SELECT s.index, e.* FROM unnest($2) s (index) CROSS JOIN LATERAL (
-    SELECT t.name, t.id FROM {schema}.schedules t WHERE t.shard = q.first + s.index AND {after} ORDER BY t.name, t.id LIMIT $3
+    SELECT t.name, t.id FROM {schema}.schedules t
+    WHERE t.shard = q.first + s.index AND {after}
+    ORDER BY t.name, t.id LIMIT $3
   ) e
 ) e
 ORDER BY e.index, e.name, e.id`
@@ -44,7 +46,9 @@ FROM (SELECT {schema}.clock($1) AS now) n LEFT JOIN (
   FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $2) q
   CROSS JOIN unnest($3::int[], $4::text[], $5::text[]) WITH ORDINALITY w (index, id, name, place)
   CROSS JOIN LATERAL (
-    SELECT * FROM {schema}.schedules WHERE shard = q.first + w.index AND id = w.id COLLATE "C" AND name = w.name COLLATE "C" OFFSET 0
+    SELECT * FROM {schema}.schedules
+    WHERE shard = q.first + w.index AND id = w.id COLLATE "C" AND name = w.name COLLATE "C"
+    OFFSET 0
   ) e
 ) e ON true
 ORDER BY e.place`

@@ -173,7 +173,8 @@ func schemaMissing(err error) bool {
 func (s *Store) unfit(v schemaVersion) error {
 	switch known := len(versions()); {
 	case v.version == 0:
-		return fmt.Errorf(`postgres: %w: schema %s is missing or has no tables of Skein; run "skein migrate up" or postgres.Migrate, or correct the name`,
+		return fmt.Errorf(`postgres: %w: schema %s is missing or has no tables of Skein; `+
+			`run "skein migrate up" or postgres.Migrate, or correct the name`,
 			errSchema, s.schema)
 	case v.version <= known:
 		return fmt.Errorf(
@@ -185,7 +186,8 @@ func (s *Store) unfit(v schemaVersion) error {
 
 // tooNew returns the error for a schema that only newer programs may use.
 func tooNew(schema string, v schemaVersion) error {
-	return fmt.Errorf("postgres: %w: %s has version %d, which needs a program that supports at least %d, and this one supports %d; update the program",
+	return fmt.Errorf("postgres: %w: %s has version %d, which needs a program that supports at least %d, "+
+		"and this one supports %d; update the program",
 		errSchema, schema, v.version, v.oldest, len(versions()))
 }
 
@@ -249,7 +251,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	case !v.fits():
 		return s.unfit(v)
 	case len(forbidden) > 0:
-		return fmt.Errorf("postgres: %w: the role may not use %s in schema %s; grant it the rights that docs/operations/postgres.md lists",
+		return fmt.Errorf("postgres: %w: the role may not use %s in schema %s; "+
+			"grant it the rights that docs/operations/postgres.md lists",
 			ports.ErrUnusable, strings.Join(forbidden, ", "), s.schema)
 	case readOnly:
 		return errReadOnly

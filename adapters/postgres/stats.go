@@ -16,7 +16,8 @@ import (
 const statsSQL = `
 SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1), s.index,
   c.fresh, c.retrying, c.claimed, c.dead, c.processed, c.failed, c.superseded,
-  {schema}.held(s.id), {schema}.oldest(s.id, l.floor), (SELECT count(*) FROM {schema}.quarantine x WHERE x.shard = s.id),
+  {schema}.held(s.id), {schema}.oldest(s.id, l.floor),
+  (SELECT count(*) FROM {schema}.quarantine x WHERE x.shard = s.id),
   CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
 FROM {schema}.queues q
 JOIN {schema}.shards s ON s.queue = q.name
@@ -141,7 +142,8 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 //
 //	$1 the queue, $2 the shard's index
 const recountSQL = `
-SELECT status, coalesce(before_fresh, 0), coalesce(before_retrying, 0), coalesce(before_claimed, 0), coalesce(before_dead, 0),
+SELECT status,
+  coalesce(before_fresh, 0), coalesce(before_retrying, 0), coalesce(before_claimed, 0), coalesce(before_dead, 0),
   coalesce(fresh, 0), coalesce(retrying, 0), coalesce(claimed, 0), coalesce(dead, 0),
   coalesce(processed, 0), coalesce(failed, 0), coalesce(superseded, 0), coalesce(held, 0), oldest,
   (SELECT count(*) FROM {schema}.quarantine x WHERE x.shard = {schema}.find_shard($1, $2))

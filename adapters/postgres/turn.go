@@ -16,12 +16,14 @@ const turnArgs = 34
 // Most turns are usual, as described in the function turn_fast. Others need twice as many
 // parameters, and each parameter costs time.
 const (
-	turnFastSQL = `SELECT * FROM {schema}.turn_fast(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
-  p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11,
+	turnFastSQL = `SELECT * FROM {schema}.turn_fast(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4,
+  p_number => $5, p_ttl => $6, p_now => $7,
+  p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11,
   p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14)`
 	turnSQL = `SELECT * FROM {schema}.turn(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
   p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11,
-  p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14, p_settle_processed => $15, p_settle_failed => $16,
+  p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14,
+  p_settle_processed => $15, p_settle_failed => $16,
   p_settle_dispositions => $17, p_settle_times => $18, p_settle_delays => $19, p_settle_retry_counts => $20,
   p_settle_recoveries => $21, p_settle_errors => $22, p_settle_bury_errors => $23,
   p_resent => $24, p_begin_ids => $25, p_begin_tokens => $26, p_begin_numbers => $27,

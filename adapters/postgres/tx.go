@@ -91,7 +91,8 @@ func (t *Tx) NoWakeups() *Tx {
 // declaredSQL returns a queue's record.
 //
 //	$1 the queue
-const declaredSQL = `SELECT q.shards, q.generation, q.index_ids, q.merge_rule, q.same_push FROM {schema}.queues q WHERE q.name = $1::text`
+const declaredSQL = `SELECT q.shards, q.generation, q.index_ids, q.merge_rule, q.same_push
+FROM {schema}.queues q WHERE q.name = $1::text`
 
 // Declare implements [ports.Producer]. If the queue does not exist, it is declared outside of the
 // transaction, so that no other call waits for the transaction.
@@ -189,7 +190,8 @@ const failedTransaction = "25P02"
 // it.
 func translateTx(err error) error {
 	if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, sql.ErrTxDone) {
-		return fmt.Errorf("postgres: %w: the transaction has ended; push and settle in it before it is committed or rolled back: %w",
+		return fmt.Errorf("postgres: %w: the transaction has ended; "+
+			"push and settle in it before it is committed or rolled back: %w",
 			ports.ErrInvalidRequest, err)
 	}
 

@@ -56,7 +56,8 @@ type inboxEntry struct {
 //	$7 the entries, $8 the channel, $9 the indexes of the shards to wake through it, as an array's text
 const pushTxSQL = `
 SELECT status, now
-FROM {schema}.push_in_tx(p_queue => $1::pg_catalog.text, p_shards => $2::int, p_generation => $3::bigint, p_now => $4::bigint,
+FROM {schema}.push_in_tx(p_queue => $1::pg_catalog.text, p_shards => $2::int, p_generation => $3::bigint,
+  p_now => $4::bigint,
   p_rule => $5::smallint, p_limit => $6::bigint, p_entries => $7::pg_catalog.text::pg_catalog.json,
   p_channel => $8::pg_catalog.text, p_wake => $9::pg_catalog.text::int[])`
 

@@ -141,11 +141,14 @@ const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup, EXISTS (SELECT FROM pg_locks k
   WHERE k.locktype = 'relation' AND k.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
     AND k.relation = c.oid AND k.granted AND k.pid <> pg_backend_pid()
-    AND k.mode IN ('ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
+    AND k.mode IN
+      ('ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
 FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
 WHERE c.relnamespace = to_regnamespace($1) AND t.relname = ANY ($3::text[]) AND pg_has_role(c.relowner, 'USAGE')
-  AND greatest(t.n_dead_tup, CASE WHEN t.relname IN ('jobs', 'claimed') THEN $4::bigint END) >= greatest($2, t.n_live_tup,
-    (SELECT 3 * sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid))
+  AND greatest(t.n_dead_tup, CASE WHEN t.relname IN ('jobs', 'claimed') THEN $4::bigint END)
+    >= greatest($2, t.n_live_tup, (
+      SELECT 3 * sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid
+    ))
 ORDER BY t.relname`
 
 // vacuumPause is the wait between two looks while all tables are busy.

@@ -97,7 +97,8 @@ func (s *Store) alterRecord(ctx context.Context, name string, paused, rule any, 
 func (s *Store) adopt(ctx context.Context, kept, q queueRecord) (queueRecord, error) {
 	err := cmp.Or(q.check(kept.layout()), storekit.CheckMerge(q.Name, q.Merge, kept.Merge))
 	if err == nil && kept.IndexIDs != q.IndexIDs {
-		err = fmt.Errorf("redis: %w: the queue %s and its shards differ in IndexIDs, as after a failover that lost a Forget and a Declare",
+		err = fmt.Errorf("redis: %w: the queue %s and its shards differ in IndexIDs, "+
+			"as after a failover that lost a Forget and a Declare",
 			ErrTorn, q.Name)
 	}
 	if err != nil {

@@ -34,7 +34,9 @@ func (s *Store) ChangeSchedules(
 	// A refusal may be due to a record that scripts can read, and lists can't. If that can't be found
 	// out, it stays one.
 	if moved, err := s.setRefusedAside(ctx, &r, reply.Results); err == nil && moved {
-		storekit.RepeatRefused(&r, &reply, func(again *ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+		storekit.RepeatRefused(&r, &reply, func(
+			again *ports.ChangeSchedulesRequest,
+		) (ports.ChangeSchedulesReply, error) {
 			return s.changeSchedules(ctx, again)
 		})
 	}
@@ -267,7 +269,8 @@ func (s *Store) ticks(
 
 // errTicksChange is the error of a look at ticks whose list can't be corrected, since another
 // program damages it all the time.
-var errTicksChange = fmt.Errorf("redis: the list of ticks was wrong each of %d times; find the program that writes it", mostSetAside)
+var errTicksChange = fmt.Errorf("redis: the list of ticks was wrong each of %d times; "+
+	"find the program that writes it", mostSetAside)
 
 // tickList is what the ticks script has found.
 type tickList struct {

@@ -108,12 +108,14 @@ func (s *Store) checkClient() error {
 	case nil:
 		return errNoClient
 	default:
-		return fmt.Errorf("%w: the Redis client is a %T, which the store does not support; use a *redis.Client or a *redis.ClusterClient",
+		return fmt.Errorf("%w: the Redis client is a %T, which the store does not support; "+
+			"use a *redis.Client or a *redis.ClusterClient",
 			ports.ErrUnusable, c)
 	}
 
 	if s.replicas > 0 && timeout > 0 && s.waitTimeout >= timeout {
-		return fmt.Errorf("%w: the WaitTimeout is %v, but the Redis client waits only %v for a reply (ReadTimeout); make WaitTimeout shorter or ReadTimeout longer",
+		return fmt.Errorf("%w: the WaitTimeout is %v, but the Redis client waits only %v for a reply (ReadTimeout); "+
+			"make WaitTimeout shorter or ReadTimeout longer",
 			ports.ErrUnusable, s.waitTimeout, timeout)
 	}
 	return nil
@@ -123,7 +125,8 @@ var errNoClient = fmt.Errorf("%w: there is no Redis client; pass one to New", po
 
 func (s *Store) checkPrefix() error {
 	if strings.ContainsAny(s.prefix, "{}") {
-		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would put all keys into one slot; use a prefix without braces",
+		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would put all keys into one slot; "+
+			"use a prefix without braces",
 			ports.ErrUnusable, s.prefix)
 	}
 	return nil
@@ -281,7 +284,8 @@ func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient)
 		missing = append(missing, strings.ToLower(r.Text()))
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w: the user of Redis may not run %s on keys below %q; grant the rights that docs/operations/redis.md lists",
+		return fmt.Errorf("%w: the user of Redis may not run %s on keys below %q; "+
+			"grant the rights that docs/operations/redis.md lists",
 			ports.ErrUnusable, strings.Join(missing, ", "), s.prefix)
 	}
 	return nil

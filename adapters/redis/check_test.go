@@ -122,7 +122,11 @@ func TestClientsThatDoNotFitAreRefused(t *testing.T) {
 // A server is shown with its most important values: its version, how long it has been up, and its
 // memory with the peak.
 func TestFiguresOfAServer(t *testing.T) {
-	f := parseInfo("redis_version:7.2.4\r\nuptime_in_seconds:86400\r\nused_memory:1048576\r\nused_memory_peak:3145728\r\nmaxmemory:0\r\nconnected_clients:6\r\nmaxclients:10000\r\n")
+	f := parseInfo(
+		"redis_version:7.2.4\r\nuptime_in_seconds:86400\r\n" +
+			"used_memory:1048576\r\nused_memory_peak:3145728\r\nmaxmemory:0\r\n" +
+			"connected_clients:6\r\nmaxclients:10000\r\n",
+	)
 	if got := f.version().Value; got != "redis 7.2.4, up for 1 day" {
 		t.Errorf("version: %q", got)
 	}

@@ -61,7 +61,8 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 			row.Value += fmt.Sprintf("; and %d more", more)
 		}
 		row.Value += untyped
-		row.Advice = "run skein repair recount with the queue's name: it writes the records again, or names a key to delete or rename first; " +
+		row.Advice = "run skein repair recount with the queue's name: it writes the records again, " +
+			"or names a key to delete or rename first; " +
 			"if it reports another shard count, copy the record of another shard of the queue by hand"
 	case err != nil:
 		row.Status, row.Value, row.Advice =

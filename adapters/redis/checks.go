@@ -71,7 +71,8 @@ func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 			Status:  ports.CheckFail,
 			Refuses: true,
 			Value:   "no server has a slot",
-			Advice:  "assign all slots to the masters, as redis-cli --cluster create does; if they had slots before, see CLUSTER NODES",
+			Advice: "assign all slots to the masters, as redis-cli --cluster create does; " +
+				"if they had slots before, see CLUSTER NODES",
 		}}, nil
 	}
 
@@ -125,7 +126,8 @@ func silent(addr, why string) []ports.Check {
 		Status:  ports.CheckFail,
 		Refuses: true,
 		Value:   why,
-		Advice:  "start the server; if it runs, check that this process can reach it and may run INFO, then look at its log and its machine",
+		Advice: "start the server; if it runs, check that this process can reach it and may run INFO, " +
+			"then look at its log and its machine",
 	}}
 }
 
@@ -208,7 +210,8 @@ func (f info) memory() ports.Check {
 			"memory",
 			fmt.Sprintf("%s used, %s at its peak, no maxmemory", size(used), size(peak)),
 			ports.CheckWarn,
-			"set maxmemory below the machine's memory: then a full Redis refuses pushes; without it the operating system kills Redis",
+			"set maxmemory below the machine's memory: then a full Redis refuses pushes; "+
+				"without it the operating system kills Redis",
 		)
 	}
 
@@ -217,7 +220,8 @@ func (f info) memory() ports.Check {
 		"memory",
 		fmt.Sprintf("%s used of %s, %d %%, %s at its peak", size(used), size(most), share, size(peak)),
 		max(when(share >= memoryWarns, ports.CheckWarn), when(share >= memoryFails, ports.CheckFail)),
-		"let servers work off the queues, remove dead letters (skein morgue rm), or raise maxmemory: a full Redis refuses pushes",
+		"let servers work off the queues, remove dead letters (skein morgue rm), "+
+			"or raise maxmemory: a full Redis refuses pushes",
 	)
 }
 
@@ -228,7 +232,8 @@ func (f info) appendOnly() ports.Check {
 			"off",
 			ports.CheckWarn,
 			"run CONFIG SET appendonly yes on the running server, and change redis.conf only afterwards: "+
-				"a server that is restarted with appendonly yes first ignores its snapshot and starts empty; without appendonly a crash loses all pushes since the last snapshot",
+				"a server that is restarted with appendonly yes first ignores its snapshot and starts empty; "+
+				"without appendonly a crash loses all pushes since the last snapshot",
 		)
 	}
 
@@ -240,7 +245,8 @@ func (f info) appendOnly() ports.Check {
 func (f info) snapshots() ports.Check {
 	last := f["rdb_last_bgsave_status"]
 	return checkRow("snapshots", "last "+last, when(last != "ok", ports.CheckFail),
-		"look at Redis's log, and free disk space or memory: with stop-writes-on-bgsave-error, the default, Redis refuses all writes until a snapshot succeeds")
+		"look at Redis's log, and free disk space or memory: "+
+			"with stop-writes-on-bgsave-error, the default, Redis refuses all writes until a snapshot succeeds")
 }
 
 func (f info) lag() ports.Check {
@@ -272,7 +278,8 @@ func (f info) lag() ports.Check {
 func (f info) evicted() ports.Check {
 	n := f.int("evicted_keys")
 	return checkRow("evicted_keys", fmt.Sprint(n), when(n > 0, ports.CheckFail),
-		"set maxmemory-policy to noeviction: Redis has evicted keys since its start, which may have been jobs or leases")
+		"set maxmemory-policy to noeviction: Redis has evicted keys since its start, "+
+			"which may have been jobs or leases")
 }
 
 func (f info) clients() ports.Check {
@@ -354,7 +361,8 @@ var refusals = []struct{ prefix, advice string }{
 	},
 	{
 		"MISCONF",
-		"free space on the disk and look at Redis's log: Redis can't write its snapshot or its append-only file, and refuses all writes until it can",
+		"free space on the disk and look at Redis's log: Redis can't write its snapshot or its append-only file, " +
+			"and refuses all writes until it can",
 	},
 	{"NOREPLICAS", "bring the replicas back, or lower min-replicas-to-write"},
 	{"READONLY", "this Redis is a replica: connect to its master, or promote it"},
@@ -409,5 +417,7 @@ func coverageRow(ctx context.Context, server goredis.UniversalClient) ports.Chec
 	}
 
 	return checkRow(name, config[setting], when(config[setting] != "no", ports.CheckWarn),
-		"set "+setting+" no: with yes, the default, all queues stand still if one master is down and no replica replaces it within cluster-node-timeout: every server then refuses every key (CLUSTERDOWN)")
+		"set "+setting+" no: with yes, the default, "+
+			"all queues stand still if one master is down and no replica replaces it within cluster-node-timeout: "+
+			"every server then refuses every key (CLUSTERDOWN)")
 }

@@ -127,7 +127,8 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *exchange.Dam
 				"a record was missing from the lists of its shard; it was listed again, with the present time",
 				"shard", shard, "place", place, "id", id, "error", why)
 		} else {
-			s.logger.Error("a record that can't be read was set aside; skein repair ls shows it, and skein repair discard removes it",
+			s.logger.Error("a record that can't be read was set aside; "+
+				"skein repair ls shows it, and skein repair discard removes it",
 				"shard", shard, "place", place, "id", id, "error", why)
 		}
 	}

@@ -36,7 +36,9 @@ const (
 const formatField = "/format"
 
 // errFormatUnread is the error of a call that would write before the stored format is known.
-var errFormatUnread = errors.New("redis: the Cluster's server with the list of queues can't be reached, so the stored format is unknown, and nothing was written; restore that server; until then servers run only queues that were declared before")
+var errFormatUnread = errors.New("redis: the Cluster's server with the list of queues can't be reached, " +
+	"so the stored format is unknown, and nothing was written; " +
+	"restore that server; until then servers run only queues that were declared before")
 
 // checkFormat refuses a format that only newer programs may use, before anything is written. It
 // returns errFormatUnread if a Cluster's server that has the format can't be reached.
@@ -64,7 +66,8 @@ func fitsFormat(prefix, text string) error {
 		return record.ErrStored
 	}
 	if oldest > storedFormat {
-		return fmt.Errorf("%w: the data in Redis below %q has format %d, which needs a program that supports at least %d, and this one supports %d; update the program",
+		return fmt.Errorf("%w: the data in Redis below %q has format %d, "+
+			"which needs a program that supports at least %d, and this one supports %d; update the program",
 			ports.ErrUnusable, prefix, format, oldest, storedFormat)
 	}
 	return nil

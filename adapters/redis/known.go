@@ -24,8 +24,10 @@ const shardsToAsk = 16
 // errNoRegistry and errListAway are returned when the Cluster's server that has the list of queues
 // can't be reached: a queue can't be inspected, or can't be declared.
 var (
-	errNoRegistry = errors.New("redis: neither the Cluster's server with the list of queues nor a shard of the queue can be reached; restore the server with the list")
-	errListAway   = fmt.Errorf("%w; until then the queue can't be declared", errNoRegistry)
+	errNoRegistry = errors.New("redis: neither the Cluster's server with the list of queues " +
+		"nor a shard of the queue can be reached; " +
+		"restore the server with the list")
+	errListAway = fmt.Errorf("%w; until then the queue can't be declared", errNoRegistry)
 )
 
 // seenQueues are the records of queues as this store has seen them last. They replace the list

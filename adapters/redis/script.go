@@ -7,7 +7,8 @@ import (
 )
 
 // library is the shared parts of the scripts that change or list jobs.
-const library = " lib/clock lib/base lib/shard lib/bounds lib/plan lib/packed lib/items lib/queue lib/groups lib/morgue "
+const library = " lib/clock lib/base lib/shard lib/bounds lib/plan " +
+	"lib/packed lib/items lib/queue lib/groups lib/morgue "
 
 var (
 	acquireScript          = join(library + "lib/notes lib/claims lib/head turn/acquire")

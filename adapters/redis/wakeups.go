@@ -170,7 +170,8 @@ func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) 
 	case !ended:
 		return false, nil
 	case goredis.HasErrorPrefix(w.failure, "NOPERM"): // the store is usable without wake-ups
-		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*; until then shards are polled",
+		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); "+
+			"grant it the channels %s*; until then shards are polled",
 			w.failure, w.store.prefix)
 	case w.failure == nil:
 		return true, fmt.Errorf("redis: subscribe to wake-ups: no answer within %v", exchange.RetryFor)

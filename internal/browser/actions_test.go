@@ -118,7 +118,8 @@ func (b *tab) schedules(h *house) {
 	b.says("“the bank is closed”")
 
 	b.open(at("schedule", "q", "orders", "name", "yearly", "id", "tenant-7"))
-	b.do(chromedp.SetValue("input[name=from]", "2001-01-01T00:00"), chromedp.SetValue("input[name=to]", "2005-01-01T00:30"))
+	b.do(chromedp.SetValue("input[name=from]", "2001-01-01T00:00"),
+		chromedp.SetValue("input[name=to]", "2005-01-01T00:30"))
 	b.press("Preview")
 	b.says("4 ticks of at most 1,000.")
 	b.press("Push 4")

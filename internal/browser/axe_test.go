@@ -39,7 +39,8 @@ func (b *tab) isAccessible(what string) {
 func (b *tab) violations() []string {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](axe))
-	return eval[[]string](b, `axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) =>
+	return eval[[]string](b,
+		`axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) =>
 	  r.violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + n.failureSummary).join("; ")))`)
 }
 
@@ -70,7 +71,8 @@ func TestABadPageIsFound(t *testing.T) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if all := strings.Join(b.wrong, "\n"); !strings.Contains(all, "the console: log") || !strings.Contains(all, "Content Security Policy") {
+	if all := strings.Join(b.wrong, "\n"); !strings.Contains(all, "the console: log") ||
+		!strings.Contains(all, "Content Security Policy") {
 		t.Errorf("it was only noticed that: %s", all)
 	}
 }

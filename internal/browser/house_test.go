@@ -25,8 +25,10 @@ import (
 
 // hostile are texts that pages must show as text. Those that are valid ids are used as ids.
 var hostile = []string{
-	`<script>document.title = "taken"</script>`, `"><img src=x onerror=alert(1)>`, "a\u202egnp.exe", "..", "/", "%", "%2e%2e%2f", "a&b=c;d+e?f#g", `{{.}}`,
-	"javascript:alert(1)", strings.Repeat("x", 512), strings.Repeat("é́", 100), "</time><script>x", "\u2066\u200bzero", "😀 👩‍👩‍👧",
+	`<script>document.title = "taken"</script>`, `"><img src=x onerror=alert(1)>`, "a\u202egnp.exe", "..",
+	"/", "%", "%2e%2e%2f", "a&b=c;d+e?f#g", `{{.}}`,
+	"javascript:alert(1)", strings.Repeat("x", 512), strings.Repeat("é́", 100), "</time><script>x", "\u2066\u200bzero",
+	"😀 👩‍👩‍👧",
 }
 
 var quietly = slog.New(slog.DiscardHandler)
@@ -68,7 +70,9 @@ func (h *house) settle() {
 	h.stands.Store(&now)
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		page := h.get("")
-		if !slices.ContainsFunc([]string{"buried within the last hour", "no server runs this queue", "read: set aside", "paused, 1 waiting"}, func(text string) bool { return !strings.Contains(page, text) }) {
+		if !slices.ContainsFunc([]string{
+			"buried within the last hour", "no server runs this queue", "read: set aside", "paused, 1 waiting",
+		}, func(text string) bool { return !strings.Contains(page, text) }) {
 			return
 		}
 		if time.Now().After(end) {
@@ -96,7 +100,10 @@ type damaged struct {
 	grown atomic.Bool
 }
 
-func (s *damaged) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (s *damaged) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	reply, err := s.Store.QuarantinedShards(ctx, r)
 	if r.Queue == "orders" && !s.mended.Load() {
 		reply.Shards = append(reply.Shards, core.Shard{Queue: r.Queue})
@@ -107,7 +114,13 @@ func (s *damaged) QuarantinedShards(ctx context.Context, r ports.QuarantinedShar
 func (s *damaged) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
 	page, err := s.Store.Quarantined(ctx, r)
 	if !s.mended.Load() && r.Shard.Queue == "orders" && r.Shard.Index == 0 {
-		page.Records = append(page.Records, ports.QuarantinedRecord{Key: "<b>key", ID: hostile[1], Reason: hostile[0], Stored: []byte(hostile[0]), Size: 40})
+		page.Records = append(page.Records, ports.QuarantinedRecord{
+			Key:    "<b>key",
+			ID:     hostile[1],
+			Reason: hostile[0],
+			Stored: []byte(hostile[0]),
+			Size:   40,
+		})
 	}
 	return page, err
 }
@@ -141,9 +154,15 @@ func newHouse(t testing.TB, o dashboard.Options) *house {
 	h := &house{t: t}
 	h.store = &damaged{Store: memory.New(memory.Options{Clock: h.clock})}
 	raw := func(shards int) skein.QueueOptions[[]byte] {
-		return skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Shards: shards, IndexIDs: true, Backoff: func(int) time.Duration { return time.Hour }}
+		return skein.QueueOptions[[]byte]{
+			Codec:    skein.RawCodec{},
+			Shards:   shards,
+			IndexIDs: true,
+			Backoff:  func(int) time.Duration { return time.Hour },
+		}
 	}
-	h.orders, h.wide, h.paused = skein.NewQueue("orders", raw(4)), skein.NewQueue("wide", raw(wideShards())), skein.NewQueue("paused", raw(2))
+	h.orders, h.wide, h.paused =
+		skein.NewQueue("orders", raw(4)), skein.NewQueue("wide", raw(wideShards())), skein.NewQueue("paused", raw(2))
 	h.client = skein.NewClient(h.store, skein.ClientOptions{})
 	h.inspect = inspect.New(h.store, inspect.Options{Logger: quietly})
 	board, err := dashboard.New(h.inspect, o)
@@ -177,7 +196,14 @@ func (h *house) serve() {
 		}
 		return nil
 	})
-	server := skein.NewServer(h.store, skein.ServerOptions{Name: hostile[1], Version: hostile[0], Logger: quietly, Lanes: 40, PollInterval: 50 * time.Millisecond, ShutdownTimeout: time.Millisecond}, handler)
+	server := skein.NewServer(h.store, skein.ServerOptions{
+		Name:            hostile[1],
+		Version:         hostile[0],
+		Logger:          quietly,
+		Lanes:           40,
+		PollInterval:    50 * time.Millisecond,
+		ShutdownTimeout: time.Millisecond,
+	}, handler)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx) }()
@@ -208,7 +234,8 @@ func (h *house) furnish() {
 	kinds := []string{"run", "fail", "die", "wait"}
 	for n, id := range hostile {
 		kind := kinds[n%len(kinds)]
-		h.push(h.orders, id, map[bool]time.Duration{true: time.Hour}[kind == "wait"], kind+" 1", "\xff\xfe<script>", `{"order": {"lines": [1, 2, 3]}}`, strings.Repeat("long ", 4000))
+		h.push(h.orders, id, map[bool]time.Duration{true: time.Hour}[kind == "wait"], kind+" 1", "\xff\xfe<script>",
+			`{"order": {"lines": [1, 2, 3]}}`, strings.Repeat("long ", 4000))
 	}
 	for n := range 300 {
 		h.push(h.wide, fmt.Sprintf("order-%03d", n), 0, "p")
@@ -220,7 +247,8 @@ func (h *house) furnish() {
 	for _, id := range []string{hostile[0], "..", "tenant-7"} {
 		h.must(h.orders.Schedule(h.t.Context(), h.client, "yearly", yearly, id, []byte(`{"days": 365}`)))
 	}
-	h.must(h.wide.Schedule(h.t.Context(), h.client, strings.Repeat("long-name.", 12), skein.Interval(24*time.Hour), "tenant-7", nil, skein.Paused()))
+	h.must(h.wide.Schedule(h.t.Context(), h.client, strings.Repeat("long-name.", 12), skein.Interval(24*time.Hour),
+		"tenant-7", nil, skein.Paused()))
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Claimed == 4 && s.Retrying == 4 && s.Dead == 4 })
 }
 

@@ -12,12 +12,18 @@ import (
 // hostile ids stand for all.
 func allPages() []string {
 	pages := []string{
-		"", "?sort=waiting", "queue?q=orders", "queue?q=orders&by=owner", "queue?q=wide", "queue?q=wide&by=owner", "queue?q=paused", "shards?q=wide",
-		"jobs?q=orders", "jobs?q=orders&list=retries&sort=count", "jobs?q=orders&sort=id", "jobs?q=orders&list=scheduled", "jobs?q=wide&shard=3",
-		"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "tracked?q=orders", "nodes", "store", "audit",
-		"schedules", "schedules?q=orders&contains=y&state=fine", "schedules?state=paused", "backfill?q=orders&name=yearly&id=tenant-7",
-		"backfill?q=orders&name=yearly&id=tenant-7&from=2001-01-01T00:00&to=2020-01-01T00:00", "named?q=orders&name=yearly", "schedule?q=orders&name=yearly&id=tenant-7",
-		at("schedule", "q", "wide", "name", strings.Repeat("long-name.", 12), "id", "tenant-7"), "id?q=orders&id=tenant-7",
+		"", "?sort=waiting", "queue?q=orders", "queue?q=orders&by=owner", "queue?q=wide", "queue?q=wide&by=owner",
+		"queue?q=paused", "shards?q=wide",
+		"jobs?q=orders", "jobs?q=orders&list=retries&sort=count", "jobs?q=orders&sort=id",
+		"jobs?q=orders&list=scheduled", "jobs?q=wide&shard=3",
+		"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders",
+		"tracked?q=orders", "nodes", "store", "audit",
+		"schedules", "schedules?q=orders&contains=y&state=fine", "schedules?state=paused",
+		"backfill?q=orders&name=yearly&id=tenant-7",
+		"backfill?q=orders&name=yearly&id=tenant-7&from=2001-01-01T00:00&to=2020-01-01T00:00",
+		"named?q=orders&name=yearly", "schedule?q=orders&name=yearly&id=tenant-7",
+		at("schedule", "q", "wide", "name", strings.Repeat("long-name.", 12), "id", "tenant-7"),
+		"id?q=orders&id=tenant-7",
 		"search?id=twice", "search?id=nobody-has-it", "sheet?q=orders&op=purge", "sheet?q=orders&op=delete",
 	}
 	ids := hostile

@@ -18,7 +18,9 @@ func TestPagesInPiecesDoNotMove(t *testing.T) {
 	h.settle()
 	h.inPieces.Store(true)
 	b := h.tab(desk)
-	for _, page := range []string{"", "queue?q=orders", "jobs?q=orders", "jobs?q=orders&list=scheduled", "morgue?q=orders"} {
+	for _, page := range []string{
+		"", "queue?q=orders", "jobs?q=orders", "jobs?q=orders&list=scheduled", "morgue?q=orders",
+	} {
 		b.open(page)
 		b.isStill(page)
 	}

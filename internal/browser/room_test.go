@@ -21,7 +21,14 @@ func grow(stats *ports.QueueStats) {
 	sum := ports.Counts{}
 	for at := range stats.Shards {
 		s := &stats.Shards[at]
-		s.Counts = ports.Counts{Fresh: 44_444, Retrying: 44_444, Claimed: 88_888, Dead: 88_888, Quarantined: s.Quarantined, Oldest: oldest}
+		s.Counts = ports.Counts{
+			Fresh:       44_444,
+			Retrying:    44_444,
+			Claimed:     88_888,
+			Dead:        88_888,
+			Quarantined: s.Quarantined,
+			Oldest:      oldest,
+		}
 		sum = ports.SumCounts(sum, s.Counts)
 	}
 	stats.Counts = sum
@@ -62,10 +69,13 @@ func TestTimesHaveRoom(t *testing.T) {
 			b.open(path)
 			b.do(chromedp.Evaluate[chromedp.Void](places + `; document.getElementById("stop")?.click()`))
 			before := eval[[]string](b, "places(true)")
-			b.do(chromedp.Evaluate[chromedp.Void]("window.ahead = (24 * 60 - 1) * 60000; window.ticked = false; setTimeout(() => window.ticked = true, 60)"))
+			b.do(chromedp.Evaluate[chromedp.Void](
+				"window.ahead = (24 * 60 - 1) * 60000; window.ticked = false; setTimeout(() => window.ticked = true, 60)",
+			))
 			b.until("ticked")
 			if diff := cmp.Diff(before, eval[[]string](b, "places(true)")); diff != "" {
-				t.Errorf("%d wide, %q: times that went on have moved what stands beside them (-before +after):\n%s", l.width, path, diff)
+				t.Errorf("%d wide, %q: times that went on have moved what stands beside them (-before +after):\n%s",
+					l.width, path, diff)
 			}
 		}
 	}

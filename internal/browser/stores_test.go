@@ -49,7 +49,10 @@ func TestTheStoresAreChosenByTheKeyboard(t *testing.T) {
 	b.key(kb.Enter)
 	b.goesTo("billing/")
 	b.until(`document.title.endsWith("· billing")`)
-	if name := eval[string](b, `document.querySelector(".bar .name").textContent + document.querySelector(".stores [aria-current]").textContent`); name != "billingbilling" {
+	if name := eval[string](
+		b,
+		`document.querySelector(".bar .name").textContent + document.querySelector(".stores [aria-current]").textContent`,
+	); name != "billingbilling" {
 		t.Errorf("the bar and the picker say %q", name)
 	}
 	b.isClean("the picker of stores")

@@ -47,15 +47,18 @@ func (h *house) tab(l look) *tab {
 	ctx, closeTab := chromedp.NewContext(shared, chromedp.WithNewBrowserContext())
 	h.t.Cleanup(closeTab)
 	b := &tab{t: h.t, ctx: ctx, house: h}
-	b.do(chromedp.EmulateViewport(l.width, l.height, func(p *emulation.SetDeviceMetricsOverrideParams, _ *emulation.SetTouchEmulationEnabledParams) {
-		p.Mobile = l.width < 500
-	}))
+	b.do(chromedp.EmulateViewport(l.width, l.height,
+		func(p *emulation.SetDeviceMetricsOverrideParams, _ *emulation.SetTouchEmulationEnabledParams) {
+			p.Mobile = l.width < 500
+		}))
 	h.must(chromedp.Listen(ctx, b.listen))
 	scheme := map[bool]string{true: "dark", false: "light"}[l.dark]
 	call(b, cdplog.Enable, cdp.Empty{})
 	call(b, network.Enable, network.EnableParams{})
 	call(b, page.Enable, page.EnableParams{})
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: l.plain})
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: shifts})
 	return b
@@ -223,6 +226,7 @@ func (b *tab) fits(what string) {
 // tooWide returns how wide the page is and some of what makes it so, nothing if it fits.
 func (b *tab) tooWide() []string {
 	b.t.Helper()
-	return eval[[]string](b, `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] : ["width " + document.documentElement.scrollWidth].concat(
+	return eval[[]string](b,
+		`document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] : ["width " + document.documentElement.scrollWidth].concat(
 	  [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll, pre, svg, .skip")).map((e) => e.outerHTML.slice(0, 100)).slice(0, 5))`)
 }

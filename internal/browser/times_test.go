@@ -21,7 +21,8 @@ func TestTimesMayBeLocal(t *testing.T) {
 	call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"})
 	b.open("queue?q=orders")
 	times := func() (at string, clock, title string) {
-		return eval[string](b, `document.querySelector("footer time").textContent`), eval[string](b, `document.querySelector("svg [data-clock]").textContent`),
+		return eval[string](b, `document.querySelector("footer time").textContent`),
+			eval[string](b, `document.querySelector("svg [data-clock]").textContent`),
 			eval[string](b, `document.querySelector("time[data-ago]").title`)
 	}
 	utc := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$`)

@@ -64,11 +64,14 @@ func TestLive(t *testing.T) {
 	b.open("")
 	b.do(chromedp.Evaluate[chromedp.Void]("window.same = true; window.shifted = []"))
 	h.push(h.wide, "second", 0, "p")
-	b.until(`[...document.querySelectorAll(".queues tr")].some((r) => r.textContent.includes("wide") && r.cells[3].textContent === "2")`)
+	b.until(
+		`[...document.querySelectorAll(".queues tr")].some((r) => r.textContent.includes("wide") && r.cells[3].textContent === "2")`,
+	)
 	b.isStill("the overview while a figure changes")
 
 	// The pointer is on the table: a new queue is not put under it before it has gone.
-	b.do(chromedp.MouseEvent("mouseMoved", 200, eval[float64](b, `document.querySelector(".queues tbody").getBoundingClientRect().y + 5`)))
+	b.do(chromedp.MouseEvent("mouseMoved", 200,
+		eval[float64](b, `document.querySelector(".queues tbody").getBoundingClientRect().y + 5`)))
 	h.push(h.paused, "third", 0, "p")
 	b.until(`!document.getElementById("apply").hidden`)
 	if strings.Contains(eval[string](b, `document.querySelector(".queues").innerText`), "paused") {
@@ -113,7 +116,9 @@ func TestMarksSurviveAnUpdate(t *testing.T) {
 	if !slices.Equal(checked, []string{"dead-0", "dead-1"}) {
 		t.Errorf("after an update %q are marked", checked)
 	}
-	if count := eval[string](b, `document.querySelector(".count").textContent`); count != "2 marked, 1 no longer listed" {
+	if count := eval[string](
+		b, `document.querySelector(".count").textContent`,
+	); count != "2 marked, 1 no longer listed" {
 		t.Errorf("the bar says %q", count)
 	}
 	b.press("Revive")
@@ -133,7 +138,9 @@ func TestTitlesFollow(t *testing.T) {
 	}
 	h.push(h.paused, "one", 0, "p")
 	h.must(h.inspect.Pause(t.Context(), "paused"))
-	b.until(`document.title.startsWith("(") && document.querySelector("link[rel=icon]").href.includes("wrong.") && document.querySelector(".tabs").innerText.includes("Jobs 1")`)
+	b.until(
+		`document.title.startsWith("(") && document.querySelector("link[rel=icon]").href.includes("wrong.") && document.querySelector(".tabs").innerText.includes("Jobs 1")`,
+	)
 	if !eval[bool](b, "window.same") {
 		t.Error("the page was loaded anew")
 	}
@@ -154,7 +161,8 @@ func TestAClassThatIsGoneIsRemoved(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](row + ".same = true"))
 	h.push(h.paused, "due", 0, "p")
 	b.until(row + `.cells[1].textContent !== "0 s"`)
-	if html := eval[string](b, row+".cells[1].innerHTML"); strings.Contains(html, "zero") || !eval[bool](b, row+".same") {
+	if html := eval[string](b, row+".cells[1].innerHTML"); strings.Contains(html, "zero") ||
+		!eval[bool](b, row+".same") {
 		t.Errorf("with a due job the lag is %s, or it is of another row", html)
 	}
 	b.isClean("the table of shards")
@@ -166,9 +174,13 @@ func TestAHiddenTabAsksNothing(t *testing.T) {
 	b := h.tab(desk)
 	b.countsPolls()
 	b.open("")
-	b.do(chromedp.Evaluate[chromedp.Void](`Object.defineProperty(document, "hidden", {value: true, configurable: true})`))
+	b.do(chromedp.Evaluate[chromedp.Void](
+		`Object.defineProperty(document, "hidden", {value: true, configurable: true})`,
+	))
 	b.asksNothing("a tab that nobody sees")
-	b.do(chromedp.Evaluate[chromedp.Void](`delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))`))
+	b.do(chromedp.Evaluate[chromedp.Void](
+		`delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))`,
+	))
 	b.until("window.sent > 0")
 }
 
@@ -181,15 +193,20 @@ func (b *tab) key(keys string) {
 // character comes.
 func (b *tab) slash() {
 	b.t.Helper()
-	call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Text: "/", Key: "/", Code: "Slash"})
-	call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: "/", Code: "Slash"})
+	call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+		Type: input.DispatchKeyEventTypeKeyDown, Text: "/", Key: "/", Code: "Slash",
+	})
+	call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+		Type: input.DispatchKeyEventTypeKeyUp, Key: "/", Code: "Slash",
+	})
 }
 
 func (b *tab) goesTo(page string, params ...string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf("location.pathname === %s", quoted("/"+page)))
 	for n := 0; n+1 < len(params); n += 2 {
-		b.until(fmt.Sprintf("new URLSearchParams(location.search).get(%s) === %s", quoted(params[n]), quoted(params[n+1])))
+		b.until(fmt.Sprintf("new URLSearchParams(location.search).get(%s) === %s",
+			quoted(params[n]), quoted(params[n+1])))
 	}
 	b.until(`document.readyState === "complete"`)
 }
@@ -222,7 +239,9 @@ func TestKeyboard(t *testing.T) {
 	b.key(kb.ArrowDown)
 	b.key(kb.ArrowDown)
 	b.key(kb.ArrowDown)
-	if value, page := eval[string](b, `document.querySelector(".pick select").value`), eval[string](b, "location.pathname"); value != "wide" || page != "/" {
+	if value, page := eval[string](b, `document.querySelector(".pick select").value`), eval[string](
+		b, "location.pathname",
+	); value != "wide" || page != "/" {
 		t.Errorf("the third queue of the list is %q, and to go there by the keyboard has led to %s", value, page)
 	}
 	b.key(kb.Enter)
@@ -277,7 +296,9 @@ func TestWithoutScripts(t *testing.T) {
 	b.press("reload every 10 s")
 	b.says("stop reloading")
 	h.push(h.wide, "another", 0, "p")
-	b.until(`[...document.querySelectorAll(".queues tr")].some((r) => r.textContent.includes("wide") && r.cells[3].textContent === "302")`)
+	b.until(
+		`[...document.querySelectorAll(".queues tr")].some((r) => r.textContent.includes("wide") && r.cells[3].textContent === "302")`,
+	)
 	b.press("stop reloading")
 	for _, page := range allPages() {
 		b.open(page)
@@ -300,7 +321,9 @@ func TestHostileIDs(t *testing.T) {
 		b.open(page)
 		for n := range eval[int](b, `document.querySelectorAll("main td.id a").length`) {
 			b.open(page)
-			b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.before = true; document.querySelectorAll("main td.id a")[%d].click()`, n)))
+			b.do(chromedp.Evaluate[chromedp.Void](
+				fmt.Sprintf(`window.before = true; document.querySelectorAll("main td.id a")[%d].click()`, n),
+			))
 			b.arrives()
 			to, err := url.Parse(eval[string](b, "location.href"))
 			h.must(err)
@@ -315,9 +338,11 @@ func TestHostileIDs(t *testing.T) {
 			t.Errorf("no list leads to %q", id)
 		}
 		b.open("")
-		b.do(chromedp.SetValue(".find input", id), chromedp.Evaluate[chromedp.Void]("window.before = true"), chromedp.Submit(".find input"))
+		b.do(chromedp.SetValue(".find input", id), chromedp.Evaluate[chromedp.Void]("window.before = true"),
+			chromedp.Submit(".find input"))
 		b.arrives()
-		if found := eval[string](b, `new URLSearchParams(location.search).get("id")`); found != id || !strings.Contains(eval[string](b, "location.pathname"), "/id") {
+		if found := eval[string](b, `new URLSearchParams(location.search).get("id")`); found != id ||
+			!strings.Contains(eval[string](b, "location.pathname"), "/id") {
 			t.Errorf("the search for %q leads to %q", id, found)
 		}
 	}
@@ -330,7 +355,9 @@ func TestReadOnly(t *testing.T) {
 	h := newHouse(t, dashboard.Options{API: httpapi.Options{ReadOnly: true}})
 	h.furnish()
 	b := h.tab(desk)
-	for _, page := range []string{"", "queue?q=orders", "jobs?q=orders", "morgue?q=orders", "busy", "nodes", at("id", "q", "orders", "id", "..")} {
+	for _, page := range []string{
+		"", "queue?q=orders", "jobs?q=orders", "morgue?q=orders", "busy", "nodes", at("id", "q", "orders", "id", ".."),
+	} {
 		b.open(page)
 		if n := eval[int](b, `document.querySelectorAll("form[method=post], input[type=checkbox]").length`); n > 0 {
 			t.Errorf("%s has %d forms or marks", page, n)
@@ -442,7 +469,9 @@ func TestAForeignPageIsNoAnswer(t *testing.T) {
 	b.says("no answer for")
 	b.until(`window.sent = 0, true`)
 	b.until("window.sent > 1 && window.unanswered === 0")
-	if now, age := eval[string](b, "document.title"), eval[string](b, `document.getElementById("age").textContent`); now != title || !strings.Contains(age, "no answer") {
+	if now, age := eval[string](b, "document.title"), eval[string](
+		b, `document.getElementById("age").textContent`,
+	); now != title || !strings.Contains(age, "no answer") {
 		t.Errorf("over a foreign page the title is %q, want %q, and its age %q", now, title, age)
 	}
 	over.Store(false)

@@ -26,10 +26,24 @@ import (
 func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	// The log of slow commands is off at first: a busy machine makes any command slow.
-	client := testservers.OwnRedis(t, "--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than", "-1").(*goredis.Client)
+	client := testservers.OwnRedis(t, "--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than",
+		"-1").(*goredis.Client)
 	store := redis.New(client, redis.Options{})
-	fine := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "ok", "memory": "ok", "append_only": "ok",
-		"snapshots": "ok", "replicas": "ok", "slow_commands": "ok", "evicted_keys": "ok", "clients": "ok", "records": "ok", "clocks": "ok"}
+	fine := map[string]string{
+		"answers":          "ok",
+		"version":          "ok",
+		"writes":           "ok",
+		"maxmemory_policy": "ok",
+		"memory":           "ok",
+		"append_only":      "ok",
+		"snapshots":        "ok",
+		"replicas":         "ok",
+		"slow_commands":    "ok",
+		"evicted_keys":     "ok",
+		"clients":          "ok",
+		"records":          "ok",
+		"clocks":           "ok",
+	}
 	if diff := cmp.Diff(fine, kit.Checked(t, store)); diff != "" {
 		t.Errorf("a server as it should be (-want +got):\n%s", diff)
 	}
@@ -42,12 +56,27 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	do("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	do("CONFIG", "SET", "appendonly", "no")
 	do("CONFIG", "SET", "slowlog-log-slower-than", "10000")
-	do("EVAL", "local t = redis.call('TIME') repeat local n = redis.call('TIME') until (n[1] - t[1]) * 1000000 + n[2] - t[2] > 20000", 0)
+	do("EVAL",
+		"local t = redis.call('TIME') repeat local n = redis.call('TIME') until (n[1] - t[1]) * 1000000 + n[2] - t[2] > 20000",
+		0)
 	for n := range 110 {
 		do("SET", fmt.Sprint("large", n), strings.Repeat("x", 1<<20))
 	}
-	want := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "fail", "memory": "fail", "append_only": "warn",
-		"snapshots": "ok", "replicas": "ok", "slow_commands": "warn", "evicted_keys": "fail", "clients": "ok", "records": "ok", "clocks": "ok"}
+	want := map[string]string{
+		"answers":          "ok",
+		"version":          "ok",
+		"writes":           "ok",
+		"maxmemory_policy": "fail",
+		"memory":           "fail",
+		"append_only":      "warn",
+		"snapshots":        "ok",
+		"replicas":         "ok",
+		"slow_commands":    "warn",
+		"evicted_keys":     "fail",
+		"clients":          "ok",
+		"records":          "ok",
+		"clocks":           "ok",
+	}
 	if diff := cmp.Diff(want, kit.Checked(t, store)); diff != "" {
 		t.Errorf("a server with faults (-want +got):\n%s", diff)
 	}
@@ -57,7 +86,9 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 func TestRedisChecksWithFewRights(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
-	if err := client.Do(t.Context(), "ACL", "SETUSER", "few", "on", "nopass", "~*", "&*", "+@all", "-config", "-slowlog").Err(); err != nil {
+	if err := client.Do(
+		t.Context(), "ACL", "SETUSER", "few", "on", "nopass", "~*", "&*", "+@all", "-config", "-slowlog",
+	).Err(); err != nil {
 		t.Fatal(err)
 	}
 	o := *client.Options()
@@ -98,9 +129,25 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	fine := map[string]string{"answers": "ok", "version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
-		"replication_slots": "ok", "dead_rows": "ok", "autovacuum": "ok", "indexes": "ok", "inbox": "ok", "records": "ok", "clocks": "ok"}
-	if version := kit.Named(kit.CheckedServers(t, postgres.New(pool, postgres.Options{}))[""], "version").Value; !regexp.MustCompile(`^postgres .*, up for 0h\d+m$`).MatchString(version) {
+	fine := map[string]string{
+		"answers":            "ok",
+		"version":            "ok",
+		"schema_version":     "ok",
+		"writes":             "ok",
+		"durability":         "ok",
+		"connections":        "ok",
+		"oldest_transaction": "ok",
+		"replication_slots":  "ok",
+		"dead_rows":          "ok",
+		"autovacuum":         "ok",
+		"indexes":            "ok",
+		"inbox":              "ok",
+		"records":            "ok",
+		"clocks":             "ok",
+	}
+	if version := kit.Named(kit.CheckedServers(t, postgres.New(
+		pool, postgres.Options{},
+	))[""], "version").Value; !regexp.MustCompile(`^postgres .*, up for 0h\d+m$`).MatchString(version) {
 		t.Errorf("a server that has just begun: %q", version)
 	}
 	got := kit.Checked(t, postgres.New(pool, postgres.Options{}))
@@ -112,7 +159,8 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 		autovacuumIs(t, pool, "ALTER SYSTEM SET "+setting+" = off", "warn")
 		autovacuumIs(t, pool, "ALTER SYSTEM RESET "+setting, "ok")
 	}
-	kit.Exec(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher;
+	kit.Exec(t, pool,
+		`CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher;
 		INSERT INTO skein.inbox (shard, kind, perform_at) SELECT -1, 'early', n FROM generate_series(1, 10001) n`)
 	watcher := kit.PoolLike(t, pool, func(c *pgxpool.Config) {
 		c.ConnConfig.User = "watcher"
@@ -169,7 +217,8 @@ func TestPostgresChecksOfAServerThatIsAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := kit.PoolLike(t, testservers.Postgres(t), func(c *pgxpool.Config) {
-				c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Fallbacks = "127.0.0.1", uint16(l.Addr().(*net.TCPAddr).Port), nil
+				c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Fallbacks =
+					"127.0.0.1", uint16(l.Addr().(*net.TCPAddr).Port), nil
 			})
 			got := kit.Checked(t, postgres.New(pool, postgres.Options{NoWakeups: true}))
 			if diff := cmp.Diff(map[string]string{"answers": "fail"}, got); diff != "" {
@@ -184,11 +233,14 @@ func TestPostgresChecksSayWhatTheRoleMayNotSee(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
-	kit.Exec(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher`)
+	kit.Exec(t, pool,
+		`CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher`)
 	watcher := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User, c.MaxConns = "watcher", 1 })
 	must(t, watcher.Ping(t.Context()))
 	look := func(pool *pgxpool.Pool) map[string]inspect.Check {
-		rows, err := inspect.New(postgres.New(pool, postgres.Options{NoWakeups: true}), inspect.Options{}).Checks(t.Context())
+		rows, err := inspect.New(
+			postgres.New(pool, postgres.Options{NoWakeups: true}), inspect.Options{},
+		).Checks(t.Context())
 		must(t, err)
 		named := make(map[string]inspect.Check)
 		for _, r := range rows {
@@ -224,7 +276,9 @@ func TestChecksWithoutAServer(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if rows, err := inspect.New(redis.New(testservers.Redis(t), redis.Options{}), inspect.Options{}).Checks(ended); err == nil {
+	if rows, err := inspect.New(
+		redis.New(testservers.Redis(t), redis.Options{}), inspect.Options{},
+	).Checks(ended); err == nil {
 		t.Errorf("a call that was given up gave %v", rows)
 	}
 }

@@ -101,7 +101,9 @@ func (s *busyShard) push(b *testing.B, first, n int) {
 	entries := make([]core.Entry, n)
 	for i := range entries {
 		score := float64(time.Now().UnixMicro()) / 1e6
-		entries[i] = core.Entry{ID: fmt.Sprintf("order-%07d", first+i), Payload: core.Payload{Data: fmt.Appendf(nil, "%088d", first+i), Score: score}}
+		entries[i] = core.Entry{ID: fmt.Sprintf("order-%07d", first+i), Payload: core.Payload{
+			Data: fmt.Appendf(nil, "%088d", first+i), Score: score,
+		}}
 	}
 	_, err := s.store.Push(b.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 	must(b, err)

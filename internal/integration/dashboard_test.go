@@ -38,10 +38,13 @@ func TestDashboardOfEveryStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
 			work(t, store)
-			board, err := dashboard.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), dashboard.Options{})
+			board, err := dashboard.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}),
+				dashboard.Options{})
 			must(t, err)
 			crawled := crawlPages(t, board)
-			for _, page := range []string{"/queue", "/shards", "/jobs", "/id", "/busy", "/morgue", "/nodes", "/store", "/sheet"} {
+			for _, page := range []string{
+				"/queue", "/shards", "/jobs", "/id", "/busy", "/morgue", "/nodes", "/store", "/sheet",
+			} {
 				if crawled[page] == 0 {
 					t.Errorf("no link leads to %s", page)
 				}
@@ -57,7 +60,8 @@ func work(t *testing.T, store ports.ShardStore) {
 	queue := skein.NewQueue[int]("looked-at", skein.QueueOptions[int]{Shards: 3, IndexIDs: true})
 	began, release := make(chan struct{}, 1), make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
-	server := skein.NewServer(store, skein.ServerOptions{Name: "blue", Version: "v1", Logger: slog.New(slog.DiscardHandler)},
+	server := skein.NewServer(store,
+		skein.ServerOptions{Name: "blue", Version: "v1", Logger: slog.New(slog.DiscardHandler)},
 		queue.Handler(func(_ context.Context, id string, _ []int) error {
 			switch id {
 			case "fails":
@@ -92,7 +96,8 @@ func work(t *testing.T, store ports.ShardStore) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d dead, %d retrying and %d processed after %v; want 1 of each", s.Dead, s.Retrying, s.Processed, testservers.Patience)
+			t.Fatalf("%d dead, %d retrying and %d processed after %v; want 1 of each",
+				s.Dead, s.Retrying, s.Processed, testservers.Patience)
 		}
 	}
 }

@@ -47,8 +47,13 @@ type deployment struct {
 
 func newDeployment(t *testing.T, name string, shards int, store ports.ShardStore) *deployment {
 	return &deployment{
-		t: t, name: name, ttl: time.Minute, store: store, client: skein.NewClient(store, skein.ClientOptions{}), log: &kit.Log{},
-		queue: skein.NewQueue("orders", skein.QueueOptions[string]{Shards: shards}),
+		t:      t,
+		name:   name,
+		ttl:    time.Minute,
+		store:  store,
+		client: skein.NewClient(store, skein.ClientOptions{}),
+		log:    &kit.Log{},
+		queue:  skein.NewQueue("orders", skein.QueueOptions[string]{Shards: shards}),
 	}
 }
 
@@ -88,7 +93,10 @@ func (d *deployment) awaitHandled(n int) []string {
 // to read.
 func (d *deployment) refused(what string, err error, has int) {
 	d.t.Helper()
-	wants := []string{fmt.Sprintf("has %d shards", has), fmt.Sprintf("not %d", d.queueShards()), `"orders"`, "docs/guide/resharding.md"}
+	wants := []string{
+		fmt.Sprintf("has %d shards", has), fmt.Sprintf("not %d", d.queueShards()), `"orders"`,
+		"docs/guide/resharding.md",
+	}
 	if !errors.Is(err, skein.ErrShardCountMismatch) {
 		d.t.Errorf("%s of %s: %v; want ErrShardCountMismatch", what, d.name, err)
 		return
@@ -112,7 +120,9 @@ func holdsNothing(t *testing.T, store ports.ShardStore, shards int) {
 		t.Fatal(err)
 	}
 	c := stats[0].Counts
-	if diff := cmp.Diff([]int64{int64(shards), 0, 0, 0}, []int64{int64(len(stats[0].Shards)), c.Length(), c.Claimed, c.Dead}); diff != "" {
+	if diff := cmp.Diff([]int64{int64(shards), 0, 0, 0}, []int64{
+		int64(len(stats[0].Shards)), c.Length(), c.Claimed, c.Dead,
+	}); diff != "" {
 		t.Errorf("shards, queued, claimed, dead (-want +got):\n%s", diff)
 	}
 }

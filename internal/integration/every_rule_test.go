@@ -23,7 +23,8 @@ import (
 // after a failure, a burial and a revive. A push that is repeated with its score adds nothing.
 func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 	scores := []float64{
-		0, 1, -1, 0.1, 1.0 / 3, 1e-9, -1e-300, math.SmallestNonzeroFloat64, 1e9 + 0.1, 1764230400.123456, 1764230400.1234564,
+		0, 1, -1, 0.1, 1.0 / 3, 1e-9, -1e-300, math.SmallestNonzeroFloat64, 1e9 + 0.1, 1764230400.123456,
+		1764230400.1234564,
 		1 << 53, -1 << 53, 1e300, -math.MaxFloat64, math.MaxFloat64, math.Nextafter(1, 2),
 	}
 	for i := range 100 { // more than a store keeps in one record
@@ -39,7 +40,8 @@ func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 		for _, counts := range []*skein.Met{&met, &again} {
 			var entries []skein.Entry[int]
 			for _, score := range scores {
-				entries = append(entries, skein.Entry[int]{ID: "a", Payload: 5, Options: []skein.PushOption{skein.Score(score)}})
+				entries = append(entries,
+					skein.Entry[int]{ID: "a", Payload: 5, Options: []skein.PushOption{skein.Score(score)}})
 			}
 			must(t, queue.PushMany(t.Context(), client, entries, skein.Tell(counts)))
 		}
@@ -69,7 +71,9 @@ func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 		})
 		run := func(wantCalls int) {
 			t.Helper()
-			if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(t.Context()); err != nil {
+			if _, err := skein.NewServer(store, skein.ServerOptions{
+				Logger: slog.New(slog.DiscardHandler),
+			}, handler).RunDue(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if calls != wantCalls {
@@ -82,7 +86,9 @@ func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 		run(2)
 		inspector := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
 		got = nil
-		for p, err := range inspector.Payloads(t.Context(), "counter", "a", inspect.PayloadOptions{Place: inspect.PlaceDead}) {
+		for p, err := range inspector.Payloads(t.Context(), "counter", "a", inspect.PayloadOptions{
+			Place: inspect.PlaceDead,
+		}) {
 			if must(t, err); string(p.Data) == "5" {
 				got = append(got, p.Score)
 			}
@@ -90,7 +96,8 @@ func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 		if diff := cmp.Diff(scores, got); diff != "" {
 			t.Errorf("in the morgue (-want +got):\n%s", diff)
 		}
-		r, err := inspector.Revive(t.Context(), "counter", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("5")}}))
+		r, err := inspector.Revive(t.Context(), "counter",
+			inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("5")}}))
 		if err != nil || r.Handled != 1 {
 			t.Errorf("RevivePayloads: %+v, %v", r, err)
 		}
@@ -112,7 +119,9 @@ func TestEveryPushInATransactionCounts(t *testing.T) {
 		return nil
 	}))
 	var got []float64
-	for p, err := range inspect.New(store, inspect.Options{}).Payloads(t.Context(), "counter", "a", inspect.PayloadOptions{}) {
+	for p, err := range inspect.New(store, inspect.Options{}).Payloads(
+		t.Context(), "counter", "a", inspect.PayloadOptions{},
+	) {
 		if must(t, err); string(p.Data) == "5" {
 			got = append(got, p.Score)
 		}

@@ -95,11 +95,13 @@ func recordADay(t *testing.T, store ports.ShardStore) {
 		}
 		for n := range int(recordedTime / time.Minute) {
 			s := kinds[n%len(kinds)]
-			records = append(records, ports.Record{Queue: "orders", Minute: now.Add(-time.Duration(n) * time.Minute), Stats: s})
+			records = append(records,
+				ports.Record{Queue: "orders", Minute: now.Add(-time.Duration(n) * time.Minute), Stats: s})
 		}
 		for some := range slices.Chunk(records, ports.MaxRecords) {
 			began := time.Now()
-			must(t, store.Record(t.Context(), ports.RecordRequest{Owner: fmt.Sprintf("node-%04d-%s", node, strings.Repeat("x", 26)), Records: some}))
+			must(t, store.Record(t.Context(),
+				ports.RecordRequest{Owner: fmt.Sprintf("node-%04d-%s", node, strings.Repeat("x", 26)), Records: some}))
 			took += time.Since(began)
 			calls++
 		}
@@ -135,7 +137,8 @@ func measureHistory(t *testing.T, store ports.ShardStore) (reads int) {
 			}
 		}
 		slices.Sort(times)
-		t.Logf("%-22s p50 %6.2f ms, max %6.2f ms", read.name, times[rounds/2].Seconds()*1000, times[rounds-1].Seconds()*1000)
+		t.Logf("%-22s p50 %6.2f ms, max %6.2f ms",
+			read.name, times[rounds/2].Seconds()*1000, times[rounds-1].Seconds()*1000)
 		reads += rounds
 	}
 	return reads

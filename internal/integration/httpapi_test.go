@@ -33,7 +33,8 @@ type apiClient struct {
 
 func newAPIClient(t *testing.T, store ports.ShardStore) *apiClient {
 	t.Helper()
-	api, err := httpapi.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), httpapi.Options{})
+	api, err := httpapi.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}),
+		httpapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,8 @@ func (c *apiClient) fits(path string, content openapi3.Content, data []byte) {
 // apiIDs and apiPayloads are values that paths, forms, JSON and stores could damage.
 var (
 	apiIDs = []string{
-		".", "..", "/", "a/b", "%", "%2F", "?a&b", "a b+c", `"<script>`, "\u202e", "a\u0301", "\U0001F600", "\uFFFD", "{orders/0}", "'; --",
+		".", "..", "/", "a/b", "%", "%2F", "?a&b", "a b+c", `"<script>`, "\u202e", "a\u0301", "\U0001F600", "\uFFFD",
+		"{orders/0}", "'; --",
 		strings.Repeat("é", core.MaxIDBytes/2), strings.Repeat("x", core.MaxIDBytes),
 	}
 	apiPayloads = []string{"", "\x00", "\xff\xfe\x00", "text", `{"a":"b"}`, "\u2028", `\ud800`}
@@ -177,16 +179,24 @@ func TestHTTPAPIOnEveryStore(t *testing.T) {
 // token.
 func pushHostile(t *testing.T, store ports.ShardStore) int64 {
 	t.Helper()
-	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1, IndexIDs: true}); err != nil {
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{
+		Queue: "orders", Shards: 1, IndexIDs: true,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var entries []core.Entry
 	for _, id := range apiIDs {
 		for n, p := range apiPayloads {
-			entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte(p), Score: float64(n), Meta: []byte("\xff")}, When: core.In(time.Hour)})
+			entries = append(entries, core.Entry{
+				ID:      id,
+				Payload: core.Payload{Data: []byte(p), Score: float64(n), Meta: []byte("\xff")},
+				When:    core.In(time.Hour),
+			})
 		}
 	}
-	if _, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries}); err != nil {
+	if _, err := store.Push(t.Context(), ports.PushRequest{
+		Queue: "orders", Shards: 1, Generation: 1, Entries: entries,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
@@ -209,25 +219,36 @@ func (c *apiClient) unharmed() {
 			c.do(http.MethodGet, "/find", query, nil, &f)
 			return f
 		}
-		if f := look(); f.Items[0].Queued == nil || f.Items[0].Queued.ID != id || !slices.Equal(bytesOf(c.t, f.Items[0].Queued.Payloads), whole) {
+		if f := look(); f.Items[0].Queued == nil || f.Items[0].Queued.ID != id ||
+			!slices.Equal(bytesOf(c.t, f.Items[0].Queued.Payloads), whole) {
 			c.t.Errorf("%q: %+v", id, f)
 		}
 		c.handles(1, "/queues/{queue}/jobs/bury", map[string]any{"ids": []string{id}})
-		edit := map[string]any{"old": map[string]string{"data_base64": base64.StdEncoding.EncodeToString([]byte("\xff\xfe\x00"))}, "new": map[string]string{"data_base64": "/g=="}}
+		edit := map[string]any{
+			"old": map[string]string{"data_base64": base64.StdEncoding.EncodeToString([]byte("\xff\xfe\x00"))},
+			"new": map[string]string{"data_base64": "/g=="},
+		}
 		c.handles(1, "/queues/{queue}/morgue/edit", map[string]any{"id": id, "edits": []any{edit}})
-		purged := []any{map[string]any{"id": id, "payloads": []any{map[string]string{"data": ""}, map[string]string{"data": "\x00"}}}}
+		purged := []any{map[string]any{
+			"id":       id,
+			"payloads": []any{map[string]string{"data": ""}, map[string]string{"data": "\x00"}},
+		}}
 		c.handles(1, "/queues/{queue}/morgue/purge", map[string]any{"payloads": purged})
 		want := slices.Sorted(slices.Values([]string{"\xfe", "text", `{"a":"b"}`, "\u2028", `\ud800`}))
-		if f := look(); f.Items[0].Dead == nil || f.Items[0].Dead.ID != id || !slices.Equal(bytesOf(c.t, f.Items[0].Dead.Payloads), want) {
+		if f := look(); f.Items[0].Dead == nil || f.Items[0].Dead.ID != id ||
+			!slices.Equal(bytesOf(c.t, f.Items[0].Dead.Payloads), want) {
 			c.t.Errorf("%q in the morgue: %+v", id, f)
 		}
 		var page struct{ Items []apiPayload }
-		c.do(http.MethodGet, "/queues/{queue}/payloads", "?"+url.Values{"id": {id}, "place": {"dead"}}.Encode(), nil, &page)
+		c.do(http.MethodGet, "/queues/{queue}/payloads",
+			"?"+url.Values{"id": {id}, "place": {"dead"}}.Encode(), nil, &page)
 		if !slices.Equal(bytesOf(c.t, page.Items), want) {
 			c.t.Errorf("%q has the payloads %+v", id, page)
 		}
 		var why struct{ Reason string }
-		if c.do(http.MethodGet, "/why", "?"+url.Values{"queue": {"orders"}, "id": {id}}.Encode(), nil, &why); why.Reason != "dead" {
+		if c.do(http.MethodGet, "/why", "?"+url.Values{
+			"queue": {"orders"}, "id": {id},
+		}.Encode(), nil, &why); why.Reason != "dead" {
 			c.t.Errorf("%q: %+v", id, why)
 		}
 	}
@@ -236,7 +257,8 @@ func (c *apiClient) unharmed() {
 	if c.do(http.MethodGet, "/queues/{queue}/groups", "", nil, &groups); len(groups.Items) != 1 {
 		c.t.Fatalf("groups %+v", groups)
 	}
-	c.handles(len(apiIDs), "/queues/{queue}/morgue/purge", map[string]any{"match": map[string]any{"group": groups.Items[0].Group}, "dry_run": true})
+	c.handles(len(apiIDs), "/queues/{queue}/morgue/purge",
+		map[string]any{"match": map[string]any{"group": groups.Items[0].Group}, "dry_run": true})
 	c.handles(0, "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{"error": "nothing"}})
 	c.handles(len(apiIDs), "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{}})
 }
@@ -257,7 +279,11 @@ func (c *apiClient) handles(want int, path string, body any) {
 func (c *apiClient) claimAndCancel(store ports.ShardStore, token int64) {
 	c.t.Helper()
 	turn := ports.TurnRequest{
-		Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}, Owner: "owner", Token: token}, Number: 1, TTL: time.Hour, Node: "blue", Want: 100,
+		Lease:  ports.Lease{Shard: core.Shard{Queue: "orders"}, Owner: "owner", Token: token},
+		Number: 1,
+		TTL:    time.Hour,
+		Node:   "blue",
+		Want:   100,
 	}
 	reply, err := store.Turn(c.t.Context(), turn)
 	if err != nil || len(reply.Claims) != len(apiIDs) {
@@ -294,7 +320,9 @@ func (c *apiClient) firstAndMoved(store ports.ShardStore) {
 	for n, data := range []string{"\xff", "", "text"} {
 		entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: float64(n)}})
 	}
-	if _, err := store.Push(ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries}); err != nil {
+	if _, err := store.Push(ctx, ports.PushRequest{
+		Queue: "orders", Shards: 1, Generation: 1, Entries: entries,
+	}); err != nil {
 		c.t.Fatal(err)
 	}
 	first := func(field, value string) any {
@@ -307,8 +335,10 @@ func (c *apiClient) firstAndMoved(store ports.ShardStore) {
 	c.handles(2, "/queues/{queue}/jobs/move", map[string]any{"ids": []string{id}, "to": "aside"})
 	c.handles(0, "/queues/{queue}/morgue/move", map[string]any{"match": map[string]any{}, "to": "aside"}) // by its id it has gone already
 	found, err := store.Find(ctx, ports.FindRequest{Queue: "aside", ID: id, Payloads: 9})
-	if err != nil || found.Queued == nil || len(found.Queued.Payloads) != 1 || string(found.Queued.Payloads[0].Data) != "text" ||
-		found.DeadLetter == nil || len(found.DeadLetter.Payloads) != 1 || string(found.DeadLetter.Payloads[0].Data) != "\xff" {
+	if err != nil || found.Queued == nil || len(found.Queued.Payloads) != 1 ||
+		string(found.Queued.Payloads[0].Data) != "text" ||
+		found.DeadLetter == nil || len(found.DeadLetter.Payloads) != 1 ||
+		string(found.DeadLetter.Payloads[0].Data) != "\xff" {
 		c.t.Errorf("the other queue has %+v, %v", found, err)
 	}
 }
@@ -321,7 +351,8 @@ func (c *apiClient) schedules(store ports.ShardStore) {
 	var changes []ports.ScheduleChange
 	for _, id := range apiIDs {
 		d := core.Declaration{
-			ScheduleKey: core.ScheduleKey{ID: id, Name: "night:1"}, Recurrence: core.Recurrence{Spec: "every 1h0m0s 0", Data: []byte(payload)},
+			ScheduleKey: core.ScheduleKey{ID: id, Name: "night:1"},
+			Recurrence:  core.Recurrence{Spec: "every 1h0m0s 0", Data: []byte(payload)},
 		}
 		spec, err := core.ParseSpec(d.Spec, time.UTC)
 		if err != nil {
@@ -368,8 +399,10 @@ func (c *apiClient) schedules(store ports.ShardStore) {
 			Jitter   float64    `json:"jitter_seconds"`
 			Payload  apiPayload `json:"payload"`
 		}
-		c.do(http.MethodGet, "/queues/{queue}/schedule", "?"+url.Values{"id": {id}, "name": {"night:1"}, "payloads": {"1"}}.Encode(), nil, &s)
-		if s.ID != id || s.Note != "<b>" || s.Jitter != 60 || !slices.Equal(bytesOf(c.t, []apiPayload{s.Payload}), []string{payload}) {
+		c.do(http.MethodGet, "/queues/{queue}/schedule",
+			"?"+url.Values{"id": {id}, "name": {"night:1"}, "payloads": {"1"}}.Encode(), nil, &s)
+		if s.ID != id || s.Note != "<b>" || s.Jitter != 60 ||
+			!slices.Equal(bytesOf(c.t, []apiPayload{s.Payload}), []string{payload}) {
 			c.t.Errorf("%q has the schedule %+v", id, s)
 		}
 	}
@@ -379,7 +412,10 @@ func (c *apiClient) schedules(store ports.ShardStore) {
 	var backfilled struct{ Ticks []any }
 	now := time.Now()
 	c.do(http.MethodPost, "/queues/{queue}/schedules/backfill", "", map[string]any{
-		"id": "a/b", "name": "night:1", "from": now.Add(-3 * time.Hour).Format(time.RFC3339), "to": now.Add(-time.Hour).Format(time.RFC3339),
+		"id":   "a/b",
+		"name": "night:1",
+		"from": now.Add(-3 * time.Hour).Format(time.RFC3339),
+		"to":   now.Add(-time.Hour).Format(time.RFC3339),
 	}, &backfilled)
 	if len(backfilled.Ticks) != 2 {
 		c.t.Errorf("%d ticks of two hours, want 2", len(backfilled.Ticks))
@@ -392,13 +428,15 @@ func (c *apiClient) schedules(store ports.ShardStore) {
 func (c *apiClient) theRest(store ports.ShardStore) {
 	c.t.Helper()
 	node := ports.Node{Owner: "o", Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
-		Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: 25}}, Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: "a/b"}},
+		Queues:  []ports.QueueStatus{{Queue: "orders", MaxRetries: 25}},
+		Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: "a/b"}},
 	}}
 	if _, err := store.Announce(c.t.Context(), ports.AnnounceRequest{Node: node, TTL: time.Minute}); err != nil {
 		c.t.Fatal(err)
 	}
 	for _, path := range []string{
-		"/stats", "/queues", "/queues/{queue}", "/queues/{queue}/jobs", "/queues/{queue}/history", "/queues/{queue}/groups", "/queues/{queue}/quarantine", "/nodes", "/checks",
+		"/stats", "/queues", "/queues/{queue}", "/queues/{queue}/jobs", "/queues/{queue}/history",
+		"/queues/{queue}/groups", "/queues/{queue}/quarantine", "/nodes", "/checks",
 	} {
 		c.do(http.MethodGet, path, "", nil, nil)
 	}
@@ -420,7 +458,8 @@ func (c *apiClient) theRest(store ports.ShardStore) {
 	if shown.Merge != "latest(2)" {
 		c.t.Errorf("the queue's merge rule is %q", shown.Merge)
 	}
-	c.do(http.MethodPost, "/queues/{queue}/quarantine/discard", "", map[string]any{"shard": 0, "keys": []string{"k"}}, nil)
+	c.do(http.MethodPost, "/queues/{queue}/quarantine/discard", "",
+		map[string]any{"shard": 0, "keys": []string{"k"}}, nil)
 	c.do(http.MethodPost, "/queues/{queue}/tracked/add", "", map[string]any{"id": "a"}, nil)
 	var tracked struct {
 		Items []struct{ ID, Reason string }

@@ -51,7 +51,8 @@ func latestBesideUnion(t *testing.T, open func(round int) skein.Store) {
 			for k := range rates {
 				rule := (k + round) % 2 // the other one begins
 				merge := []skein.MergeRule{skein.Union(), skein.Latest(1)}[rule]
-				queue := skein.NewQueue([]string{"union", "latest"}[rule], skein.QueueOptions[[]byte]{Merge: merge, Codec: skein.RawCodec{}})
+				queue := skein.NewQueue([]string{"union", "latest"}[rule],
+					skein.QueueOptions[[]byte]{Merge: merge, Codec: skein.RawCodec{}})
 				rates[rule] = append(rates[rule], mergingRate(t, store, queue, pushes, size, ids))
 			}
 			ratios = append(ratios, rates[1][round]/rates[0][round])
@@ -69,7 +70,8 @@ func mergingRate(t *testing.T, store skein.Store, queue *skein.Queue[[]byte], pu
 		entries := make([]skein.Entry[[]byte], size)
 		first := int(next.Add(int64(size))) - size
 		for i := range entries {
-			entries[i] = skein.Entry[[]byte]{ID: fmt.Sprintf("order-%06d", (first+i)%ids), Payload: fmt.Appendf(nil, "%0100d", first+i)}
+			entries[i] = skein.Entry[[]byte]{ID: fmt.Sprintf("order-%06d", (first+i)%ids), Payload: fmt.Appendf(nil,
+				"%0100d", first+i)}
 		}
 		if err := queue.PushMany(t.Context(), client, entries); err != nil {
 			t.Error(err)

@@ -20,8 +20,13 @@ import (
 // updatesOf returns queues that keep only the latest payload of an id, one for each push rule.
 func updatesOf() map[string]*skein.Queue[[]byte] {
 	queues := map[string]*skein.Queue[[]byte]{}
-	for name, rule := range map[string]skein.PushRule{"keep": {}, "earliest": skein.Earliest(), "debounce": skein.Debounce(time.Hour, 2*time.Hour)} {
-		queues[name] = skein.NewQueue(name, skein.QueueOptions[[]byte]{Shards: 1, Merge: skein.Latest(1), PushRule: rule, Codec: skein.RawCodec{}})
+	for name, rule := range map[string]skein.PushRule{
+		"keep":     {},
+		"earliest": skein.Earliest(),
+		"debounce": skein.Debounce(time.Hour, 2*time.Hour),
+	} {
+		queues[name] = skein.NewQueue(name,
+			skein.QueueOptions[[]byte]{Shards: 1, Merge: skein.Latest(1), PushRule: rule, Codec: skein.RawCodec{}})
 	}
 	return queues
 }
@@ -50,7 +55,11 @@ func pushUpdates(t *testing.T, store skein.Store, queue *skein.Queue[[]byte], n 
 			if version%10 == 9 {
 				version -= 7
 			}
-			entries[i] = skein.Entry[[]byte]{ID: "hot", Payload: fmt.Appendf(nil, "%0100d", pushed+i), Options: []skein.PushOption{skein.Score(float64(version))}}
+			entries[i] = skein.Entry[[]byte]{
+				ID:      "hot",
+				Payload: fmt.Appendf(nil, "%0100d", pushed+i),
+				Options: []skein.PushOption{skein.Score(float64(version))},
+			}
 			if pushed+i == 0 {
 				entries[i].Options = append(entries[i].Options, skein.In(-time.Minute)) // the job is overdue from then on
 			}
@@ -75,7 +84,8 @@ func checkLatest(t *testing.T, store inspect.Store, queue string, n int) {
 	if latest%10 == 9 {
 		latest--
 	}
-	if found.Queued == nil || found.Queued.PayloadCount != 1 || string(found.Queued.Payloads[0].Data) != fmt.Sprintf("%0100d", latest) {
+	if found.Queued == nil || found.Queued.PayloadCount != 1 ||
+		string(found.Queued.Payloads[0].Data) != fmt.Sprintf("%0100d", latest) {
 		t.Errorf("%s: after %d updates the job is %+v; want the payload %d", queue, n, found.Queued, latest)
 	}
 	if c := stats[0].Counts; c.Fresh != 1 || c.Superseded != int64(n)-1 {
@@ -131,11 +141,14 @@ func TestPostgresUpdatesOfWhichTheLatestStaysAreOneRow(t *testing.T) {
 		pushUpdates(t, store, queue, updates, func() { kit.Exec(t, pool, "VACUUM skein.jobs") }) // as autovacuum does
 		var rows [3]int
 		var pages int
-		must(t, pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM skein.jobs), (SELECT count(*) FROM skein.payloads),
-			(SELECT count(*) FROM skein.inbox), pg_relation_size('skein.jobs') / 8192`).Scan(&rows[0], &rows[1], &rows[2], &pages))
+		must(t,
+			pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM skein.jobs), (SELECT count(*) FROM skein.payloads),
+			(SELECT count(*) FROM skein.inbox), pg_relation_size('skein.jobs') / 8192`).Scan(&rows[0], &rows[1],
+				&rows[2], &pages))
 		t.Logf("%s: %d updates have left %d rows of jobs, payloads, inbox, and %d pages", name, updates, rows, pages)
 		if rows != [3]int{1, 0, 1} || pages > mostPages {
-			t.Errorf("%s: %d updates have left %d rows of jobs, payloads, inbox, and %d pages; want a job, a note that it is due early, and at most %d pages",
+			t.Errorf("%s: %d updates have left %d rows of jobs, payloads, inbox, and %d pages; "+
+				"want a job, a note that it is due early, and at most %d pages",
 				name, updates, rows, pages, mostPages)
 		}
 		checkLatest(t, store, name, updates)

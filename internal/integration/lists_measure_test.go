@@ -115,7 +115,14 @@ func (m *measured) audit() {
 	for n := range 1000 {
 		ids := []string{fmt.Sprintf("order-%07d", n)}
 		must(m.T, m.Store.Audit(m.T.Context(), ports.Action{
-			ID: fmt.Sprint(n), Verb: "revive", Queue: "orders", IDs: ids, Named: 1, Handled: 1, Actor: "ann", Ended: true,
+			ID:      fmt.Sprint(n),
+			Verb:    "revive",
+			Queue:   "orders",
+			IDs:     ids,
+			Named:   1,
+			Handled: 1,
+			Actor:   "ann",
+			Ended:   true,
 		}))
 	}
 }
@@ -129,7 +136,8 @@ func (m *measured) rounds() int {
 }
 
 func (m *measured) measure() {
-	m.T.Logf("%d jobs, %d retries, %d dead letters, %d shards; %d calls of each", m.jobs, m.jobs/50, m.jobs/10, m.Shards, m.rounds())
+	m.T.Logf("%d jobs, %d retries, %d dead letters, %d shards; %d calls of each",
+		m.jobs, m.jobs/50, m.jobs/10, m.Shards, m.rounds())
 	m.time("Stats", func(ctx context.Context) error {
 		_, err := m.Store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
 		return err
@@ -157,10 +165,11 @@ func (m *measured) measure() {
 		})
 	}
 	for _, byID := range []bool{false, true} {
-		m.list(fmt.Sprintf("Morgue, by id %t", byID), func(ctx context.Context, r ports.PageRequest) (ports.Cursor, error) {
-			page, err := m.Store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
-			return page.Next, err
-		})
+		m.list(fmt.Sprintf("Morgue, by id %t", byID),
+			func(ctx context.Context, r ports.PageRequest) (ports.Cursor, error) {
+				page, err := m.Store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
+				return page.Next, err
+			})
 	}
 }
 
@@ -183,7 +192,8 @@ func (m *measured) list(name string, page func(context.Context, ports.PageReques
 	}
 	for _, descending := range []bool{false, true} {
 		r := ports.PageRequest{Queue: "orders", Descending: descending}
-		m.time(fmt.Sprintf("%s, down %t, first page", name, descending), func(ctx context.Context) error { _, err := page(ctx, r); return err })
+		m.time(fmt.Sprintf("%s, down %t, first page", name, descending),
+			func(ctx context.Context) error { _, err := page(ctx, r); return err })
 		if len(middle) == 0 {
 			m.T.Logf("%s: %v", name, errNoMiddle)
 			continue
@@ -212,7 +222,8 @@ func (m *measured) time(what string, call func(context.Context) error) {
 		must(m.T, call(m.T.Context()))
 		took = append(took, time.Since(began))
 	}
-	line := fmt.Sprintf("%-40s p50 %8v  p99 %8v  most %8v", what, took.At(50).Round(10*time.Microsecond), took.At(99).Round(10*time.Microsecond), slices.Max(took).Round(10*time.Microsecond))
+	line := fmt.Sprintf("%-40s p50 %8v  p99 %8v  most %8v", what, took.At(50).Round(10*time.Microsecond),
+		took.At(99).Round(10*time.Microsecond), slices.Max(took).Round(10*time.Microsecond))
 	if m.cpu != nil {
 		line += fmt.Sprintf("  server %8v", ((m.cpu() - before) / time.Duration(m.rounds())).Round(10*time.Microsecond))
 	}
@@ -237,25 +248,33 @@ func (m *measured) revive() {
 		all := func(d inspect.DeadLetter) bool { return d.PayloadCount > 0 }
 		first, err := inspect.New(m.Store, inspect.Options{}).Revive(ctx, "orders", inspect.AllDead(all, o))
 		if !errors.Is(err, context.Canceled) || first.Handled == 0 || first.Checkpoint != text {
-			t.Fatalf("the first call returned %+v, %v; want context.Canceled, its checkpoint and a part of the letters", first, err)
+			t.Fatalf("the first call returned %+v, %v; want context.Canceled, its checkpoint and a part of the letters",
+				first, err)
 		}
-		second, err := inspect.New(m.Store, inspect.Options{}).Revive(t.Context(), "orders", inspect.AllDead(all, inspect.BulkOptions{Filter: "all", Continue: text}))
+		second, err := inspect.New(m.Store, inspect.Options{}).Revive(t.Context(), "orders",
+			inspect.AllDead(all, inspect.BulkOptions{Filter: "all", Continue: text}))
 		must(t, err)
 		// It is logged, and compared with nothing: a slow machine prints more.
-		t.Logf("%d of %d dead letters over %d shards revived in %v, %d by the first", second.Handled, before.Dead, m.Shards, time.Since(began), first.Handled)
+		t.Logf("%d of %d dead letters over %d shards revived in %v, %d by the first",
+			second.Handled, before.Dead, m.Shards, time.Since(began), first.Handled)
 		after := m.Counts(t)
 		if after.Dead != 0 || after.Fresh != before.Fresh+before.Dead {
-			t.Errorf("%d letters are dead and %d jobs fresh, of %d and %d before", after.Dead, after.Fresh, before.Dead, before.Fresh)
+			t.Errorf("%d letters are dead and %d jobs fresh, of %d and %d before",
+				after.Dead, after.Fresh, before.Dead, before.Fresh)
 		}
 	})
 }
 
 // apiRoutes are the requests by which a page or an operator reads over HTTP.
 var apiRoutes = []string{
-	"stats", "queues", "queues/orders", "queues/orders/history", "queues/orders/jobs", "queues/orders/jobs?sort=id&desc=true",
-	"queues/orders/jobs?sort=retrying", "queues/orders/jobs?sort=retries&desc=true", "queues/orders/jobs?shard=1&payloads=3",
-	"queues/orders/claimed", "queues/orders/morgue", "queues/orders/morgue?sort=id", "queues/orders/groups", "queues/orders/quarantine",
-	"find?queue=orders&id=order-0000007", "find?id=order-0000007", "why?queue=orders&id=order-0000007", "nodes", "checks",
+	"stats", "queues", "queues/orders", "queues/orders/history", "queues/orders/jobs",
+	"queues/orders/jobs?sort=id&desc=true",
+	"queues/orders/jobs?sort=retrying", "queues/orders/jobs?sort=retries&desc=true",
+	"queues/orders/jobs?shard=1&payloads=3",
+	"queues/orders/claimed", "queues/orders/morgue", "queues/orders/morgue?sort=id", "queues/orders/groups",
+	"queues/orders/quarantine",
+	"find?queue=orders&id=order-0000007", "find?id=order-0000007", "why?queue=orders&id=order-0000007",
+	"nodes", "checks",
 }
 
 // routes times each of apiRoutes.
@@ -291,9 +310,12 @@ func (m *measured) routesAtWork() {
 
 // boardPages are pages of the dashboard as people open them.
 var boardPages = []string{
-	"", "queue?q=orders", "shards?q=orders", "jobs?q=orders", "jobs?q=orders&list=fresh", "jobs?q=orders&list=retries&sort=failures",
-	"jobs?q=orders&list=scheduled", "jobs?q=orders&sort=id&desc=1", "jobs?q=orders&shard=1", "id?q=orders&id=order-0000007", "search?id=order-0000007",
-	"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes", "store", "audit", "audit?q=orders",
+	"", "queue?q=orders", "shards?q=orders", "jobs?q=orders", "jobs?q=orders&list=fresh",
+	"jobs?q=orders&list=retries&sort=failures",
+	"jobs?q=orders&list=scheduled", "jobs?q=orders&sort=id&desc=1", "jobs?q=orders&shard=1",
+	"id?q=orders&id=order-0000007", "search?id=order-0000007",
+	"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes",
+	"store", "audit", "audit?q=orders",
 }
 
 // pages times each page twice: as the first page of a new process, and in a process that serves
@@ -329,12 +351,14 @@ func (m *measured) polled() {
 	}
 	// They are logged, and compared with nothing: a slow machine prints more.
 	took, used := time.Since(began), m.cpu()-before
-	m.T.Logf("20 pages polled for %v take %.2f %% of a core of the server", took.Round(time.Second), 100*used.Seconds()/took.Seconds())
+	m.T.Logf("20 pages polled for %v take %.2f %% of a core of the server",
+		took.Round(time.Second), 100*used.Seconds()/took.Seconds())
 }
 
 func serveBoard(t *testing.T, store ports.ShardStore) *httptest.Server {
 	t.Helper()
-	board, err := dashboard.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), dashboard.Options{})
+	board, err := dashboard.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}),
+		dashboard.Options{})
 	must(t, err)
 	server := httptest.NewServer(board)
 	t.Cleanup(server.Close)

@@ -74,7 +74,9 @@ func TestServersShareMaxRunning(t *testing.T) {
 	t.Parallel()
 	stores := kit.StoreURLs(t)
 	cluster := testservers.RedisCluster(t)
-	stores["Redis Cluster"] = func(t *testing.T) string { return kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster) }
+	stores["Redis Cluster"] = func(t *testing.T) string {
+		return kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster)
+	}
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

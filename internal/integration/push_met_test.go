@@ -25,7 +25,9 @@ func TestStoresSayWhatPushesMet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			entry := func(id, data string) core.Entry { return core.Entry{ID: id, Payload: core.Payload{Data: []byte(data)}} }
+			entry := func(id, data string) core.Entry {
+				return core.Entry{ID: id, Payload: core.Payload{Data: []byte(data)}}
+			}
 			for _, push := range []struct {
 				entries []core.Entry
 				want    ports.PushReply
@@ -35,7 +37,9 @@ func TestStoresSayWhatPushesMet(t *testing.T) {
 				{[]core.Entry{entry("a", "q")}, ports.PushReply{Merged: 1}},
 				{[]core.Entry{entry("b", "p"), entry("c", "p"), entry("a", "r"), entry("b", "p")}, ports.PushReply{New: 2, Merged: 1, Duplicate: 1}},
 			} {
-				r := ports.PushRequest{Queue: "orders", Shards: 4, Generation: declared.Generation, Entries: push.entries}
+				r := ports.PushRequest{
+					Queue: "orders", Shards: 4, Generation: declared.Generation, Entries: push.entries,
+				}
 				reply, err := store.Push(t.Context(), r)
 				if err != nil {
 					t.Fatal(err)

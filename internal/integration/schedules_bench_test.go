@@ -51,7 +51,10 @@ func (s *busyShard) schedule(b *testing.B) {
 		Recurrence: core.Recurrence{Spec: "every 24h0m0s 0", Data: []byte("go")},
 	}
 	reply, err := s.store.ChangeSchedules(b.Context(), ports.ChangeSchedulesRequest{
-		Shard: s.shard, Shards: 1, Generation: 1, Changes: []ports.ScheduleChange{{ScheduleKey: key, Schedule: &schedule}},
+		Shard:      s.shard,
+		Shards:     1,
+		Generation: 1,
+		Changes:    []ports.ScheduleChange{{ScheduleKey: key, Schedule: &schedule}},
 	})
 	must(b, err)
 	if reply.Results[0] != ports.ScheduleChanged {

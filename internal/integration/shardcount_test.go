@@ -42,7 +42,8 @@ func TestADeploymentWithAnotherShardCountIsRefused(t *testing.T) {
 		after.refused("second push", after.push("other", "second"), oldShards)
 		err := after.server().Run(t.Context())
 		after.refused("Run", err, oldShards)
-		if who := fmt.Sprintf("pid %d", os.Getpid()); !strings.Contains(err.Error(), "old (host ") || !strings.Contains(err.Error(), who) {
+		if who := fmt.Sprintf("pid %d", os.Getpid()); !strings.Contains(err.Error(), "old (host ") ||
+			!strings.Contains(err.Error(), who) {
 			t.Errorf("Run: %v; want it to name the server that serves the queue", err)
 		}
 		_, err = after.server().RunDue(t.Context())
@@ -92,13 +93,14 @@ func (g *gate) shut() (reopen func()) {
 func (g *gate) guard(store ports.ShardStore) ports.ShardStore {
 	g.open = make(chan struct{})
 	close(g.open)
-	return storekit.Intercept(store, func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error {
-		g.mu.Lock()
-		open := g.open
-		g.mu.Unlock()
-		<-open
-		return next(ctx)
-	})
+	return storekit.Intercept(store,
+		func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error {
+			g.mu.Lock()
+			open := g.open
+			g.mu.Unlock()
+			<-open
+			return next(ctx)
+		})
 }
 
 // A process that was stopped for a while finds its queue forgotten and declared with another
@@ -108,7 +110,8 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {
 		var process gate
-		before, after := newDeployment(t, "old", oldShards, process.guard(store)), newDeployment(t, "new", newShards, store)
+		before, after :=
+			newDeployment(t, "old", oldShards, process.guard(store)), newDeployment(t, "new", newShards, store)
 		before.ttl = 3 * time.Second // the test waits for its leases to end
 		stop := kit.Serve(t, before.server())
 		defer stop()
@@ -128,13 +131,19 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 		before.refused("push", before.push(movedID, "second"), newShards)
 		for index := range oldShards {
 			_, err := store.Acquire(t.Context(), ports.AcquireRequest{
-				Shard: core.Shard{Queue: "orders", Index: index}, Shards: oldShards, Generation: 1, Owner: "late", Attempt: 1, TTL: time.Minute,
+				Shard:      core.Shard{Queue: "orders", Index: index},
+				Shards:     oldShards,
+				Generation: 1,
+				Owner:      "late",
+				Attempt:    1,
+				TTL:        time.Minute,
 			})
 			if !errors.Is(err, ports.ErrShardCountMismatch) {
 				t.Errorf("Acquire of shard %d with the old count: %v; want ErrShardCountMismatch", index, err)
 			}
 		}
-		awaitLog(t, before.log, "restart this server", "docs/guide/resharding.md", fmt.Sprintf("has %d shards", newShards))
+		awaitLog(t, before.log, "restart this server", "docs/guide/resharding.md",
+			fmt.Sprintf("has %d shards", newShards))
 		stopNew := kit.Serve(t, after.server())
 		defer stopNew()
 		after.awaitHandled(1)

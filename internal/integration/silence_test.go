@@ -80,16 +80,20 @@ func silentStores() map[string]func(*testing.T, *testservers.SilentLink) silentS
 			l.Plain = true
 			return silentRedis(t, l, 0)
 		},
-		"Redis without ReadTimeout": func(t *testing.T, l *testservers.SilentLink) silentStore { return silentRedis(t, l, -1) },
-		"Redis Cluster":             silentCluster,
-		"Postgres":                  silentPostgres,
+		"Redis without ReadTimeout": func(t *testing.T, l *testservers.SilentLink) silentStore {
+			return silentRedis(t, l, -1)
+		},
+		"Redis Cluster": silentCluster,
+		"Postgres":      silentPostgres,
 	}
 }
 
 func silentRedis(t *testing.T, l *testservers.SilentLink, readTimeout time.Duration) silentStore {
 	shared := testservers.Redis(t)
 	o := *shared.(*goredis.Client).Options()
-	client := goredis.NewClient(&goredis.Options{Addr: o.Addr, DB: o.DB, Dialer: l.Dial, PoolSize: pooledConnections, ReadTimeout: readTimeout})
+	client := goredis.NewClient(
+		&goredis.Options{Addr: o.Addr, DB: o.DB, Dialer: l.Dial, PoolSize: pooledConnections, ReadTimeout: readTimeout},
+	)
 	t.Cleanup(func() { client.Close() })
 	return silentStore{
 		ShardStore: redis.New(client, redis.Options{Prefix: testservers.Prefix(t, shared)}),
@@ -206,7 +210,8 @@ func TestPostgresALockedJobCostsNoOtherConnection(t *testing.T) {
 		cancel()
 	}
 	if kept := store.pool.Stat().TotalConns(); kept < pooledConnections-locked {
-		t.Errorf("the pool has %d connections, and had %d before %d pushes met their deadlines", kept, pooledConnections, locked)
+		t.Errorf("the pool has %d connections, and had %d before %d pushes met their deadlines",
+			kept, pooledConnections, locked)
 	}
 }
 

@@ -26,7 +26,10 @@ func transferred(t *testing.T) []byte {
 	_, err := inspect.WriteDeadLetters(&file, func(yield func(core.DeadLetter, error) bool) {
 		for n := range 300 {
 			d := core.DeadLetter{
-				ID: fmt.Sprintf("%03d/é %%{}", n), ChangedAt: core.Instant(1_700_000_000_000_000 + n), Error: "boom\n", Group: fmt.Sprint("g", n%7),
+				ID:        fmt.Sprintf("%03d/é %%{}", n),
+				ChangedAt: core.Instant(1_700_000_000_000_000 + n),
+				Error:     "boom\n",
+				Group:     fmt.Sprint("g", n%7),
 			}
 			for k := range 1 + 1200*(n/299) + n%3 {
 				p := core.Payload{Data: fmt.Appendf(nil, "%05d\x00\xff", k), Score: float64(k) / 3}
@@ -88,11 +91,13 @@ func stored(t *testing.T, store ports.ShardStore, queue string) (all []string) {
 	}
 	for j, err := range i.Jobs(t.Context(), queue, inspect.ListOptions{}) {
 		must(t, err)
-		all = append(all, fmt.Sprint("queued ", j.ID, j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError, payloads(j.ID, inspect.PlaceQueued)))
+		all = append(all, fmt.Sprint("queued ", j.ID, j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError,
+			payloads(j.ID, inspect.PlaceQueued)))
 	}
 	for d, err := range i.Morgue(t.Context(), queue, inspect.ListOptions{}) {
 		must(t, err)
-		all = append(all, fmt.Sprint("dead ", d.ID, d.ChangedAt, d.LastError, d.Group, payloads(d.ID, inspect.PlaceDead)))
+		all = append(all,
+			fmt.Sprint("dead ", d.ID, d.ChangedAt, d.LastError, d.Group, payloads(d.ID, inspect.PlaceDead)))
 	}
 	slices.Sort(all)
 	return all
@@ -108,9 +113,13 @@ func TestAQueueMovesBetweenStores(t *testing.T) {
 		queue  string
 		shards int
 	}
-	first, second := memory.New(memory.Options{}), redis.New(redisServer, redis.Options{Prefix: testservers.Prefix(t, redisServer)})
+	first, second :=
+		memory.New(memory.Options{}), redis.New(redisServer, redis.Options{Prefix: testservers.Prefix(t, redisServer)})
 	third := kit.NewPostgres(t, testservers.Postgres(t))
-	places := []place{{first, "orders", 3}, {second, "orders", 5}, {second, "wide", 16}, {third, "wide", 2}, {third, "orders", 7}, {first, "back", 1}}
+	places := []place{
+		{first, "orders", 3}, {second, "orders", 5}, {second, "wide", 16}, {third, "wide", 2},
+		{third, "orders", 7}, {first, "back", 1},
+	}
 	for _, p := range places {
 		_, err := p.store.Declare(t.Context(), ports.DeclareRequest{Queue: p.queue, Shards: p.shards})
 		must(t, err)
@@ -125,16 +134,24 @@ func TestAQueueMovesBetweenStores(t *testing.T) {
 			must(t, err)
 			for n := range queued {
 				j := core.Job{ID: fmt.Sprintf("%03d/é %%{}", n), State: core.State{
-					PerformAt: core.Instant(1_700_000_000_000_000 + n), RetryCount: n%4 - 1, Recoveries: n % 3, FirstPush: core.Instant(n), Error: "boom\n",
+					PerformAt:  core.Instant(1_700_000_000_000_000 + n),
+					RetryCount: n%4 - 1,
+					Recoveries: n % 3,
+					FirstPush:  core.Instant(n),
+					Error:      "boom\n",
 				}}
 				for k := range 1 + n%20 {
-					j.Payloads = append(j.Payloads, core.Payload{Data: fmt.Appendf(nil, "%05d\x00\xff", k), Score: float64(k) / 3})
+					j.Payloads = append(j.Payloads,
+						core.Payload{Data: fmt.Appendf(nil, "%05d\x00\xff", k), Score: float64(k) / 3})
 					if k%2 == 1 {
 						j.Payloads[k].Meta = []byte("m\xfe")
 					}
 				}
 				_, err := p.store.Import(t.Context(), ports.ImportRequest{
-					Shard: core.Shard{Queue: p.queue, Index: core.ShardOf(j.ID, p.shards)}, Shards: p.shards, Generation: 1, Jobs: []core.Job{j},
+					Shard:      core.Shard{Queue: p.queue, Index: core.ShardOf(j.ID, p.shards)},
+					Shards:     p.shards,
+					Generation: 1,
+					Jobs:       []core.Job{j},
 				})
 				must(t, err)
 			}

@@ -730,7 +730,8 @@ func TestATickOfARemovedScheduleIsNotFired(t *testing.T) {
 				{ScheduleKey: was.ScheduleKey, Schedule: &s},
 			} {
 				again.Changes = []ports.ScheduleChange{change}
-				if reply, err := b.store.ChangeSchedules(ctx, again); err != nil || reply.Results[0] != ports.ScheduleChanged {
+				if reply, err := b.store.ChangeSchedules(ctx, again); err != nil ||
+					reply.Results[0] != ports.ScheduleChanged {
 					b.Error(reply.Results, err)
 				}
 			}
@@ -740,7 +741,8 @@ func TestATickOfARemovedScheduleIsNotFired(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
 		page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
-		if err != nil || string(page.Schedules[0].Data) != "other" || page.Schedules[0].Fired != 1 || b.event.Fired != 1 {
+		if err != nil || string(page.Schedules[0].Data) != "other" || page.Schedules[0].Fired != 1 ||
+			b.event.Fired != 1 {
 			b.Errorf("%v; %d ticks were fired, and the schedule is %+v", err, b.event.Fired, page.Schedules)
 		}
 	})
@@ -772,7 +774,8 @@ func TestAClockPastTheLastInstantFiresNothing(t *testing.T) {
 			if n := b.count("Ticks"); b.count("ChangeSchedules") > 0 || b.events > 0 || n > 100 {
 				b.Errorf("%s: %d changes, %d events, %d looks", spec, b.count("ChangeSchedules"), b.events, n)
 			}
-			if log := b.log.String(); !strings.Contains(log, "clock is past 2255") || !strings.Contains(log, "correct the clock") {
+			if log := b.log.String(); !strings.Contains(log, "clock is past 2255") ||
+				!strings.Contains(log, "correct the clock") {
 				b.Errorf("%s: log:\n%s", spec, log)
 			}
 
@@ -816,7 +819,10 @@ func TestSkippedTicksAreReported(t *testing.T) {
 		b.edit(func(s *core.Schedule) { s.Skip = true })
 		id := b.first().ID
 		if _, err := b.store.Push(b.Context(), ports.PushRequest{
-			Queue: "orders", Shards: 2, Generation: 1, Entries: []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("x")}}},
+			Queue:      "orders",
+			Shards:     2,
+			Generation: 1,
+			Entries:    []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("x")}}},
 		}); err != nil {
 			b.Fatal(err)
 		}
@@ -850,7 +856,8 @@ func TestTheLogNamesTheScheduleWithMissedTicks(t *testing.T) {
 		b.run()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if log := b.log.String(); b.event.Fired != 2 || b.event.Missed != 1 || !strings.Contains(log, "ticks=1 id="+missed.ID+" ") {
+		if log := b.log.String(); b.event.Fired != 2 || b.event.Missed != 1 ||
+			!strings.Contains(log, "ticks=1 id="+missed.ID+" ") {
 			b.Errorf("%d fired and %d missed, of %s; log:\n%s", b.event.Fired, b.event.Missed, missed.ID, log)
 		}
 	})

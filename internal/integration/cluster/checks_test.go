@@ -23,7 +23,9 @@ func TestRedisChecksBesideAHungMaster(t *testing.T) {
 	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
 	must(t, err)
 	hung := node.Options().Addr
-	patient := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: o.cluster.Options().Addrs, ReadTimeout: time.Hour})
+	patient := goredis.NewClusterClient(&goredis.ClusterOptions{
+		Addrs: o.cluster.Options().Addrs, ReadTimeout: time.Hour,
+	})
 	t.Cleanup(func() { patient.Close() })
 	worked := redis.New(patient, redis.Options{})
 	healthy := mastersChecked(t, worked)
@@ -33,7 +35,10 @@ func TestRedisChecksBesideAHungMaster(t *testing.T) {
 		}
 	}
 	testservers.Freeze(t, testservers.RedisNode(t, hung))
-	for name, store := range map[string]*redis.Store{"that has worked": worked, "that begins": redis.New(o.connect(), redis.Options{})} {
+	for name, store := range map[string]*redis.Store{
+		"that has worked": worked,
+		"that begins":     redis.New(o.connect(), redis.Options{}),
+	} {
 		began := time.Now()
 		rows := mastersChecked(t, store)
 		t.Logf("a store %s has looked within %v", name, time.Since(began))
@@ -43,7 +48,8 @@ func TestRedisChecksBesideAHungMaster(t *testing.T) {
 		seen := 0 // the adapter's own tests check how long a healthy one may take
 		for server, all := range rows {
 			switch first := all[0]; {
-			case server == hung && (len(all) != 1 || first.Name != "answers" || first.Status != inspect.CheckFail || first.Advice == ""):
+			case server == hung && (len(all) != 1 || first.Name != "answers" ||
+				first.Status != inspect.CheckFail || first.Advice == ""):
 				t.Errorf("a store %s: rows of the server that hangs: %+v", name, all)
 			case server != hung && first.Status == inspect.CheckOK && len(all) == len(healthy[server]):
 				seen++

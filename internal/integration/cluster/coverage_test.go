@@ -25,7 +25,8 @@ func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 	t.Parallel()
 	o := newOutageWith(t, "--cluster-require-full-coverage", "yes", "--cluster-node-timeout", "2000")
 	for server, rows := range mastersChecked(t, redis.New(o.connect(), redis.Options{})) {
-		if row := kit.Named(rows, "cluster_require_full_coverage"); row.Status != inspect.CheckWarn || row.Value != "yes" || !strings.Contains(row.Advice, "CLUSTERDOWN") {
+		if row := kit.Named(rows, "cluster_require_full_coverage"); row.Status != inspect.CheckWarn ||
+			row.Value != "yes" || !strings.Contains(row.Advice, "CLUSTERDOWN") {
 			t.Errorf("%s: %+v; want a warning", server, row)
 		}
 	}
@@ -43,7 +44,9 @@ func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 	began := time.Now()
 	_, err := o.push(healthy[0], testservers.Patience)
 	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "CLUSTERDOWN") || took < 4*time.Second {
-		t.Errorf("a push to a shard whose master is well gave %v after %v; want an error with CLUSTERDOWN, once it was repeated for 5s", err, took)
+		t.Errorf("a push to a shard whose master is well gave %v after %v; "+
+			"want an error with CLUSTERDOWN, once it was repeated for 5s",
+			err, took)
 	}
 	thaw()
 	for began := time.Now(); ; { // accepted as soon as the Cluster sees it as healthy again
@@ -60,7 +63,9 @@ func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 		t.Errorf("%d jobs in %d shards wait, want the %d of before", n, len(stats[0].Shards), outageShards)
 	}
 	for i := range outageShards {
-		if found, err := store.Find(t.Context(), ports.FindRequest{Queue: "outages", ID: idOfShard(i), Payloads: 1000}); err != nil || found.Queued == nil {
+		if found, err := store.Find(t.Context(), ports.FindRequest{
+			Queue: "outages", ID: idOfShard(i), Payloads: 1000,
+		}); err != nil || found.Queued == nil {
 			t.Errorf("the job %s is lost: %v", idOfShard(i), err)
 		}
 	}
@@ -69,7 +74,8 @@ func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 // mustPush pushes one entry.
 func (o *outage) mustPush(store *redis.Store, e core.Entry) {
 	o.Helper()
-	_, err := store.Push(o.Context(), ports.PushRequest{Queue: "outages", Shards: outageShards, Generation: 1, Entries: []core.Entry{e}})
+	_, err := store.Push(o.Context(),
+		ports.PushRequest{Queue: "outages", Shards: outageShards, Generation: 1, Entries: []core.Entry{e}})
 	must(o, err)
 }
 

@@ -87,7 +87,8 @@ func (o *outage) seenOnTheDashboard(lost, healthy []int, begin func()) {
 	store := redis.New(o.connect(), redis.Options{})
 	o.fill(store)
 	var looks looked
-	inspector := inspect.New(storekit.Intercept(store, looks.count), inspect.Options{Logger: slog.New(slog.DiscardHandler)})
+	inspector := inspect.New(storekit.Intercept(store, looks.count),
+		inspect.Options{Logger: slog.New(slog.DiscardHandler)})
 	board, err := dashboard.New(inspector, dashboard.Options{})
 	must(o, err)
 	// until reloads the overview until it has the figures of the given shards, and shows that the
@@ -110,7 +111,8 @@ func (o *outage) seenOnTheDashboard(lost, healthy []int, begin func()) {
 	for began := time.Now(); looks.begun.Load() == before; time.Sleep(100 * time.Millisecond) { // the earlier result is shown
 		if away, _ := o.overview(board, "outages"); looks.begun.Load() > before {
 			if n := looks.begun.Load() - before; away < len(lost) || n > 1 {
-				o.Errorf("after %d looks the overview says that %d shards are away; want %d after one", n, away, len(lost))
+				o.Errorf("after %d looks the overview says that %d shards are away; want %d after one",
+					n, away, len(lost))
 			}
 			o.Logf("it was shown after %v", time.Since(began))
 		}

@@ -27,7 +27,9 @@ func TestRedisFailoverIsFoundByPushes(t *testing.T) {
 	o.serve()
 	o.handles("before", append(healthy, lost...), testservers.Patience)
 	waiting := redis.New(o.connect(), redis.Options{WaitReplicas: 1, WaitTimeout: time.Second})
-	durable := ports.PushRequest{Queue: "outages", Shards: outageShards, Generation: 1, Entries: []core.Entry{{ID: idOfShard(0)}}}
+	durable := ports.PushRequest{
+		Queue: "outages", Shards: outageShards, Generation: 1, Entries: []core.Entry{{ID: idOfShard(0)}},
+	}
 	_, err := waiting.Push(t.Context(), durable)
 	must(t, err)
 	idle := o.idle(5, healthy[0])
@@ -58,7 +60,9 @@ func TestRedisFailoverIsFoundByPushes(t *testing.T) {
 		}
 	}
 	if found == 0 { // the map of the Cluster may come too late for some, if the machine is busy
-		t.Errorf("the first push to the dead master's shard by a client that had not heard of the failover was refused for each of %d", len(idle))
+		t.Errorf("the first push to the dead master's shard by a client that had not heard of the failover "+
+			"was refused for each of %d",
+			len(idle))
 	}
 }
 
@@ -69,7 +73,9 @@ func (o *outage) idle(n, shard int) []*redis.Store {
 	stores := make([]*redis.Store, n)
 	for i := range stores {
 		stores[i] = redis.New(o.connect(), redis.Options{})
-		_, err := stores[i].Push(o.Context(), ports.PushRequest{Queue: "outages", Shards: outageShards, Generation: 1, Entries: []core.Entry{{ID: idOfShard(shard)}}})
+		_, err := stores[i].Push(o.Context(), ports.PushRequest{
+			Queue: "outages", Shards: outageShards, Generation: 1, Entries: []core.Entry{{ID: idOfShard(shard)}},
+		})
 		must(o, err)
 	}
 	return stores
@@ -105,7 +111,8 @@ func TestRedisHungMasterIsReplacedForWakeups(t *testing.T) {
 	o := newOutage(t)
 	failing, lost, _ := o.divide()
 	replica := testservers.ClusterReplica(t, failing.Options().Addr, outageFlags...)
-	_, err := redis.New(o.connect(), redis.Options{}).Declare(t.Context(), ports.DeclareRequest{Queue: "outages", Shards: outageShards})
+	_, err := redis.New(o.connect(), redis.Options{}).Declare(t.Context(),
+		ports.DeclareRequest{Queue: "outages", Shards: outageShards})
 	must(t, err)
 	wakeups := o.listen()
 	testservers.Freeze(t, failing)

@@ -39,13 +39,15 @@ func TestRedisFormatBesideAHungRegistry(t *testing.T) {
 		return err
 	}
 	announce := func() error {
-		_, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "a", Name: "a"}, TTL: time.Minute})
+		_, err := store.Announce(t.Context(),
+			ports.AnnounceRequest{Node: ports.Node{Owner: "a", Name: "a"}, TTL: time.Minute})
 		return err
 	}
 	refused := func(what string, err error, text string) {
 		t.Helper()
 		if err == nil || errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s beside records of a newer form gave %v; want an error that passes, and says %q", what, err, text)
+			t.Errorf("%s beside records of a newer form gave %v; want an error that passes, and says %q",
+				what, err, text)
 		}
 	}
 	refused("Declare", declare(), "list of queues")

@@ -59,7 +59,8 @@ func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
 	single := ""
 	for i := 0; single == ""; i++ {
 		name := fmt.Sprint("single-", i)
-		if at, err := o.cluster.MasterForKey(t.Context(), "skein:{"+name+"/0}:meta"); err == nil && at.Options().Addr == failing.Options().Addr {
+		if at, err := o.cluster.MasterForKey(t.Context(), "skein:{"+name+"/0}:meta"); err == nil &&
+			at.Options().Addr == failing.Options().Addr {
 			single = name
 		}
 	}
@@ -80,10 +81,13 @@ func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
 	if !errors.As(err, &part) || len(part.Unreached) != len(lost)+1 {
 		t.Fatalf("statistics of all queues while the list is away: %v; want %d shards unreached", err, len(lost)+1)
 	}
-	if len(stats) != 2 || stats[0].Queue.Name != "outages" || len(stats[0].Shards) != len(healthy) || stats[1].Queue.Name != single || len(stats[1].Shards) != 0 {
+	if len(stats) != 2 || stats[0].Queue.Name != "outages" || len(stats[0].Shards) != len(healthy) ||
+		stats[1].Queue.Name != single || len(stats[1].Shards) != 0 {
 		t.Errorf("statistics of all queues while the list is away: %+v", stats)
 	}
-	if _, err := inspect.New(redis.New(o.connect(), redis.Options{}), inspect.Options{}).Stats(t.Context()); err == nil {
+	if _, err := inspect.New(
+		redis.New(o.connect(), redis.Options{}), inspect.Options{},
+	).Stats(t.Context()); err == nil {
 		t.Error("a store that has never seen the list has statistics of all queues")
 	}
 }
@@ -134,8 +138,10 @@ func (o *outage) looksSoon(what string, lost, healthy []int, look func(context.C
 		began := time.Now()
 		n, missing, err := look(o.Context())
 		took := time.Since(began)
-		if o.Logf("%s: %d entries without %v: %v", what, n, missing, took); err != nil || n+len(missing) != outageShards || n == 0 || took > muchTooLate {
-			o.Fatalf("%s: %d entries without %v (%v) after %v, want %d without %v, soon", what, n, missing, err, took, len(healthy), lost)
+		if o.Logf("%s: %d entries without %v: %v", what, n, missing, took); err != nil ||
+			n+len(missing) != outageShards || n == 0 || took > muchTooLate {
+			o.Fatalf("%s: %d entries without %v (%v) after %v, want %d without %v, soon",
+				what, n, missing, err, took, len(healthy), lost)
 		}
 		for _, i := range lost {
 			if !slices.Contains(missing, core.Shard{Queue: "outages", Index: i}) {
@@ -176,7 +182,8 @@ func TestRedisLooksThatBeginBesideAHungMaster(t *testing.T) {
 		if took := time.Since(began); took > muchTooLate {
 			t.Errorf("the list of queues took %v", took)
 		}
-		if away := addr == registry.Options().Addr; away && (err == nil || !strings.Contains(err.Error(), "list of queues")) || !away && len(queues) != 1 {
+		if away := addr == registry.Options().Addr; away &&
+			(err == nil || !strings.Contains(err.Error(), "list of queues")) || !away && len(queues) != 1 {
 			t.Errorf("the list of queues, away %v: %v, %v", away, queues, err)
 		}
 		thaw()

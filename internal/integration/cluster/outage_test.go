@@ -60,7 +60,9 @@ var outageFlags = []string{"--cluster-require-full-coverage", "no", "--cluster-n
 
 // connect opens another client of the Cluster, as another process has it.
 func (o *outage) connect() *goredis.ClusterClient {
-	client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: o.cluster.Options().Addrs, ReadTimeout: o.readTimeout})
+	client := goredis.NewClusterClient(&goredis.ClusterOptions{
+		Addrs: o.cluster.Options().Addrs, ReadTimeout: o.readTimeout,
+	})
 	o.Cleanup(func() { client.Close() })
 	return client
 }
@@ -164,7 +166,9 @@ func (o *outage) handles(what string, shards []int, within time.Duration) (longe
 // listen subscribes to the wake-ups of all shards, and logs into o.log.
 func (o *outage) listen() <-chan core.Shard {
 	o.Helper()
-	wakeups, err := redis.New(o.connect(), redis.Options{Logger: slog.New(slog.NewTextHandler(&o.log, nil))}).Wakeups(o.Context(), core.Shards("outages", outageShards))
+	wakeups, err := redis.New(o.connect(), redis.Options{Logger: slog.New(slog.NewTextHandler(&o.log, nil))}).Wakeups(
+		o.Context(), core.Shards("outages", outageShards),
+	)
 	must(o, err)
 	return wakeups
 }

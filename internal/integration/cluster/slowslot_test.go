@@ -55,7 +55,9 @@ func TestRedisASlotThatMovesHidesOnlyItsShard(t *testing.T) {
 			if err == nil && (len(missing) == 0 || slices.Equal(missing, moving)) {
 				break // a look that reads without a script misses no shard
 			}
-			others := slices.ContainsFunc(missing, func(shard core.Shard) bool { return !slices.Contains(lost, shard.Index) })
+			others := slices.ContainsFunc(missing, func(shard core.Shard) bool {
+				return !slices.Contains(lost, shard.Index)
+			})
 			if err != nil || others || !slices.Contains(missing, moving[0]) || time.Now().After(deadline) {
 				t.Errorf("%s lacks %v (%v), want %v", what, missing, err, moving)
 				break

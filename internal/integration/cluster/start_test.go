@@ -23,7 +23,8 @@ func TestRedisServersStartBesideADeadMaster(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
 	failing, lost, healthy := o.without("skein:queues")
-	replica := testservers.ClusterReplica(t, failing.Options().Addr, append(outageFlags, "--cluster-replica-no-failover", "yes")...)
+	replica := testservers.ClusterReplica(t, failing.Options().Addr, append(outageFlags,
+		"--cluster-replica-no-failover", "yes")...)
 	testservers.Kill(t, failing)
 	o.serve()
 	o.Logf("started: %v", o.handles("beside a dead master", healthy, testservers.Patience))
@@ -143,14 +144,18 @@ func (o *outage) startsBeside(lost, healthy []int, begin func()) {
 	o.wakes(o.listen(), healthy)
 	stats, err := inspect.New(redis.New(o.connect(), redis.Options{}), inspect.Options{}).Stats(o.Context(), "outages")
 	var part *inspect.PartialError
-	if !errors.As(err, &part) || len(stats) != 1 || len(stats[0].Shards)+len(part.Unreached) != outageShards || len(stats[0].Shards) == 0 {
+	if !errors.As(err, &part) || len(stats) != 1 || len(stats[0].Shards)+len(part.Unreached) != outageShards ||
+		len(stats[0].Shards) == 0 {
 		o.Errorf("statistics: %+v, %v", stats, err)
 	}
 	store := redis.New(o.connect(), redis.Options{})
-	if _, err := store.Declare(o.Context(), ports.DeclareRequest{Queue: "new", Shards: 1}); err == nil || !strings.Contains(err.Error(), "list of queues") {
+	if _, err := store.Declare(o.Context(), ports.DeclareRequest{Queue: "new", Shards: 1}); err == nil ||
+		!strings.Contains(err.Error(), "list of queues") {
 		o.Errorf("a new queue's Declare = %v, want an error that names the list of queues", err)
 	}
-	if _, err := store.Declare(o.Context(), ports.DeclareRequest{Queue: "outages", Shards: outageShards + 1}); !errors.Is(err, ports.ErrShardCountMismatch) {
+	if _, err := store.Declare(o.Context(), ports.DeclareRequest{
+		Queue: "outages", Shards: outageShards + 1,
+	}); !errors.Is(err, ports.ErrShardCountMismatch) {
 		o.Errorf("Declare with another shard count = %v, want ErrShardCountMismatch", err)
 	}
 	if err := store.Pause(o.Context(), "outages"); err == nil {

@@ -28,7 +28,9 @@ const (
 var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.BulkOptions) (inspect.Result, error){
 	"revive": func(ctx context.Context, i *inspect.Inspector, o inspect.BulkOptions) (inspect.Result, error) {
 		o.Filter = "even"
-		return i.Revive(ctx, "orders", inspect.AllDead(func(d inspect.DeadLetter) bool { return strings.ContainsRune("02468", rune(d.ID[len(d.ID)-1])) }, o))
+		return i.Revive(ctx, "orders", inspect.AllDead(func(d inspect.DeadLetter) bool {
+			return strings.ContainsRune("02468", rune(d.ID[len(d.ID)-1]))
+		}, o))
 	},
 	"delete": func(ctx context.Context, i *inspect.Inspector, o inspect.BulkOptions) (inspect.Result, error) {
 		return i.Delete(ctx, "orders", inspect.FailedJobs(nil, o))
@@ -51,7 +53,9 @@ func bulkWorker() error {
 	defer func() { _ = closeStore() }()
 	o := inspect.BulkOptions{
 		Rate: 2000, Continue: inspect.Checkpoint(os.Getenv(continueVariable)),
-		Checkpoint: func(c inspect.Checkpoint) { j.write(journalLine{what: lineReady, pid: os.Getpid(), id: string(c)}) },
+		Checkpoint: func(c inspect.Checkpoint) {
+			j.write(journalLine{what: lineReady, pid: os.Getpid(), id: string(c)})
+		},
 	}
 	if _, err := bulkActs[os.Getenv(bulkVariable)](ctx, inspect.New(store, inspect.Options{}), o); err != nil {
 		return err
@@ -70,7 +74,8 @@ func TestABulkActionGoesOnAfterKills(t *testing.T) {
 			url := newURL(t)
 			store := kit.Open(t, url)
 			o := kit.Orders{T: t, Store: store, Shards: tier.Count(6, 20)}
-			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: o.Shards, IndexIDs: true})
+			_, err := store.Declare(t.Context(),
+				ports.DeclareRequest{Queue: "orders", Shards: o.Shards, IndexIDs: true})
 			must(t, err)
 			o.Push("dead", tier.Count(600, 2000))
 			o.Bury()
@@ -81,10 +86,13 @@ func TestABulkActionGoesOnAfterKills(t *testing.T) {
 			revived := killActing(t, url, "revive", comes("revive"))
 			deleted := killActing(t, url, "delete", comes("delete"))
 			after, half := o.Counts(t), before.Dead/2
-			if late := int64(10 * (revived + deleted)); after.Dead != half || after.Retrying != 0 || after.Fresh != before.Fresh+half+late {
-				t.Errorf("from %+v to %+v beside %d pushes; want half of the letters revived and the failed deleted", before, after, late)
+			if late := int64(10 * (revived + deleted)); after.Dead != half || after.Retrying != 0 ||
+				after.Fresh != before.Fresh+half+late {
+				t.Errorf("from %+v to %+v beside %d pushes; want half of the letters revived and the failed deleted",
+					before, after, late)
 			}
-			t.Logf("%d letters revived after %d kills, %d jobs deleted after %d", half, revived, before.Retrying, deleted)
+			t.Logf("%d letters revived after %d kills, %d jobs deleted after %d",
+				half, revived, before.Retrying, deleted)
 		})
 	}
 }

@@ -97,7 +97,8 @@ func (f *failover) handle(l journalLine) {
 		return
 	}
 	if highest := f.highest[shard]; l.token < highest || l.token > highest && f.running[shard] > 0 {
-		f.Errorf("%s begins under token %d, after %d, of which %d handlers run", l.id, l.token, highest, f.running[shard])
+		f.Errorf("%s begins under token %d, after %d, of which %d handlers run",
+			l.id, l.token, highest, f.running[shard])
 	}
 	f.highest[shard] = l.token
 	f.running[shard]++
@@ -150,7 +151,13 @@ func (f *failover) produce(ctx context.Context, name string, inTx bool) {
 	}
 }
 
-func (f *failover) pushOnce(client *skein.Client, pool *pgxpool.Pool, store *postgres.Store, id string, inTx bool) error {
+func (f *failover) pushOnce(
+	client *skein.Client,
+	pool *pgxpool.Pool,
+	store *postgres.Store,
+	id string,
+	inTx bool,
+) error {
 	if !inTx {
 		return failingOver.Push(f.Context(), client, id, 1)
 	}
@@ -177,7 +184,8 @@ func (f *failover) until(what string, so func() bool) {
 	for end := time.Now().Add(testservers.Patience); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			accepted, waiting := f.done()
-			f.Fatalf("not within %v: %s; %d jobs are accepted, %d of these wait", testservers.Patience, what, accepted, waiting)
+			f.Fatalf("not within %v: %s; %d jobs are accepted, %d of these wait",
+				testservers.Patience, what, accepted, waiting)
 		}
 	}
 }
@@ -267,7 +275,8 @@ func (f *failover) check() {
 		f.Errorf("all has ended, and the counts are %+v", c)
 	}
 	if int(c.Processed) < total || int(c.Processed) > total && f.dropped == 0 {
-		f.Errorf("%d jobs are counted as processed, and %d have ended; %d leases ran out", c.Processed, total, f.dropped)
+		f.Errorf("%d jobs are counted as processed, and %d have ended; %d leases ran out",
+			c.Processed, total, f.dropped)
 	}
 	for _, shard := range core.Shards(failingOver.Name(), failoverShards) {
 		counts, err := kit.Recounted(f.Context(), store, shard)

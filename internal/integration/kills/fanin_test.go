@@ -30,7 +30,9 @@ var (
 		MaxRetries: 2, MaxRecoveries: 1 << 20, Backoff: func(int) time.Duration { return 50 * time.Millisecond },
 	})
 	fanParents = skein.NewQueue[string]("parents", skein.QueueOptions[string]{
-		MaxRecoveries: 1 << 20, PushRule: skein.Earliest(), Backoff: func(int) time.Duration { return 50 * time.Millisecond },
+		MaxRecoveries: 1 << 20,
+		PushRule:      skein.Earliest(),
+		Backoff:       func(int) time.Duration { return 50 * time.Millisecond },
 	})
 )
 
@@ -79,7 +81,9 @@ func fanWorker() error {
 		j: journal{os.Getenv(journalVariable)}, children: children,
 		client: skein.NewClient(store, skein.ClientOptions{}), inspector: inspect.New(store, inspect.Options{}),
 	}
-	options := skein.ServerOptions{Lanes: fanLanes, LeaseTTL: fanTTL, PollInterval: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	options := skein.ServerOptions{
+		Lanes: fanLanes, LeaseTTL: fanTTL, PollInterval: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	}
 	options.OnStart = func(context.Context) error {
 		w.j.write(journalLine{what: lineReady, pid: os.Getpid()})
 		return nil
@@ -189,7 +193,8 @@ func (f *fan) push() {
 
 func (f *fan) start() {
 	f.t.Helper()
-	f.processes = append(f.processes, startProgram(f.t, os.Args[0], "fan", f.url, f.j, fmt.Sprintf("%s=%d", fanVariable, f.children)))
+	f.processes = append(f.processes,
+		startProgram(f.t, os.Args[0], "fan", f.url, f.j, fmt.Sprintf("%s=%d", fanVariable, f.children)))
 }
 
 // killOne kills one of the processes, and starts another.
@@ -213,7 +218,9 @@ func (f *fan) work(kills int) {
 		f.await("children are done", want, func() int { return len(f.done) })
 		f.killOne()
 	}
-	f.await("families without dead children, or that continue without these", f.families-f.families/2, func() int { return len(f.early) })
+	f.await("families without dead children, or that continue without these", f.families-f.families/2, func() int {
+		return len(f.early)
+	})
 	f.await("children are done or dead", f.families*f.children, func() int {
 		c := f.counts(fanChildren.Name())
 		if c.Length()+c.Claimed > 0 {
@@ -255,7 +262,8 @@ func (f *fan) await(what string, want int, count func() int) {
 		case have != last:
 			last, since = have, time.Now()
 		case time.Since(since) > testservers.Patience:
-			f.t.Fatalf("%s: %d of %d for %v; parents that have ended: %v", what, have, want, testservers.Patience, f.early)
+			f.t.Fatalf("%s: %d of %d for %v; parents that have ended: %v",
+				what, have, want, testservers.Patience, f.early)
 		}
 		time.Sleep(20 * time.Millisecond) // a slow machine only polls less often
 	}
@@ -352,6 +360,7 @@ func (f *fan) check() {
 	if without == 0 {
 		f.t.Error("no parent continued without dead children; the test needs one")
 	}
-	f.t.Logf("%d families of %d children, %d kills: 0 stuck; %d children are done, parents continued without %d that are dead",
+	f.t.Logf("%d families of %d children, %d kills: 0 stuck; %d children are done, "+
+		"parents continued without %d that are dead",
 		f.families, f.children, f.kills, len(f.done), without)
 }

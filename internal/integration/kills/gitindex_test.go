@@ -44,7 +44,8 @@ func TestGitindexWhileConnectionsAreCut(t *testing.T) {
 func gitindex(t *testing.T) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "gitindex")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../..", "-race", "-o", program, "./examples/gitindex")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../..", "-race",
+		"-o", program, "./examples/gitindex")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build gitindex: %v\n%s", err, out)
 	}

@@ -31,7 +31,9 @@ func TestAHungJobThatWasDroppedBeforeTheKillRunsNoMore(t *testing.T) {
 			j.await(t, lineBegan, victim.pid(), 2)
 
 			i := inspect.New(store, inspect.Options{})
-			if r, err := i.Cancel(t.Context(), takenOver.Name(), []string{"hung"}, inspect.CancelModeDrop); err != nil || r.Handled != 1 {
+			if r, err := i.Cancel(t.Context(), takenOver.Name(), []string{"hung"},
+				inspect.CancelModeDrop); err != nil ||
+				r.Handled != 1 {
 				t.Fatalf("the cancel: %+v, %v", r, err)
 			}
 			victim.kill(t)

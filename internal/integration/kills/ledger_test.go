@@ -33,8 +33,11 @@ var (
 
 func bookingQueue(name string, exhausted skein.Exhaustion) *skein.Queue[int] {
 	return skein.NewQueue(name, skein.QueueOptions[int]{
-		MaxRetries: bookingRetries, MaxRecoveries: 1000, Exhausted: exhausted, Backoff: func(int) time.Duration { return 0 },
-		Score: func(number int) float64 { return float64(number) },
+		MaxRetries:    bookingRetries,
+		MaxRecoveries: 1000,
+		Exhausted:     exhausted,
+		Backoff:       func(int) time.Duration { return 0 },
+		Score:         func(number int) float64 { return float64(number) },
 	})
 }
 
@@ -90,7 +93,9 @@ func book(ctx context.Context, pool *pgxpool.Pool, store *postgres.Store, schema
 		if err := skein.SettleIn(ctx, store.Tx(tx)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "INSERT INTO "+schema+".booked (id, number) VALUES ($1, $2)", id, number); err != nil {
+		if _, err := tx.Exec(
+			ctx, "INSERT INTO "+schema+".booked (id, number) VALUES ($1, $2)", id, number,
+		); err != nil {
 			return err
 		}
 		if fails {
@@ -170,7 +175,14 @@ func pushBookings(t *testing.T, store *postgres.Store, queue *skein.Queue[int], 
 }
 
 // awaitBooked waits until the given number of payloads is booked.
-func awaitBooked(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, queue *skein.Queue[int], schema string, want int) {
+func awaitBooked(
+	t *testing.T,
+	pool *pgxpool.Pool,
+	store *postgres.Store,
+	queue *skein.Queue[int],
+	schema string,
+	want int,
+) {
 	t.Helper()
 	awaitProgress(t, func() (have int, done bool) {
 		releaseHeld(t, store, queue)
@@ -185,7 +197,8 @@ func releaseHeld(t *testing.T, store *postgres.Store, queue *skein.Queue[int]) {
 	if queue != ledger {
 		return
 	}
-	_, err := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}).Release(t.Context(), queue.Name(), inspect.AllJobs(nil, inspect.BulkOptions{}))
+	_, err := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}).Release(t.Context(),
+		queue.Name(), inspect.AllJobs(nil, inspect.BulkOptions{}))
 	must(t, err)
 }
 
@@ -221,10 +234,19 @@ func awaitProgress(t *testing.T, count func() (have int, done bool)) {
 	}
 }
 
-func checkBookings(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, queue *skein.Queue[int], schema string, payloads, ids int) {
+func checkBookings(
+	t *testing.T,
+	pool *pgxpool.Pool,
+	store *postgres.Store,
+	queue *skein.Queue[int],
+	schema string,
+	payloads, ids int,
+) {
 	t.Helper()
 	dead := make(map[int]bool)
-	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(t.Context(), queue.Name(), inspect.ListOptions{Payloads: 1000}) {
+	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(
+		t.Context(), queue.Name(), inspect.ListOptions{Payloads: 1000},
+	) {
 		must(t, err)
 		for _, p := range letter.Payloads {
 			var number int
@@ -252,7 +274,8 @@ func checkBookings(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, queu
 	for number, times := range booked {
 		switch {
 		case dead[number] && (times > 0 || refusals[number] <= bookingRetries):
-			t.Errorf("%d is in the morgue; it was booked %d times and refused %d times", number, times, refusals[number])
+			t.Errorf("%d is in the morgue; it was booked %d times and refused %d times",
+				number, times, refusals[number])
 		case !dead[number] && times != 1:
 			t.Errorf("%d was booked %d times, want once", number, times)
 		}
@@ -286,7 +309,9 @@ func TestPostgresTransactionsSettleOnePayload(t *testing.T) {
 	schema := testservers.Schema(t, pool)
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
 	store := postgres.New(pool, postgres.Options{Schema: schema})
-	queue := skein.NewQueue("payloads", skein.QueueOptions[int]{MaxRetries: 5, Backoff: func(int) time.Duration { return 0 }})
+	queue := skein.NewQueue("payloads", skein.QueueOptions[int]{MaxRetries: 5, Backoff: func(int) time.Duration {
+		return 0
+	}})
 	for name, within := range map[string]func(context.Context, pgx.Tx, func(pgx.Tx) error) error{
 		"plainly": func(_ context.Context, tx pgx.Tx, settle func(pgx.Tx) error) error { return settle(tx) },
 		"in a savepoint": func(ctx context.Context, tx pgx.Tx, settle func(pgx.Tx) error) error {
@@ -303,7 +328,9 @@ func TestPostgresTransactionsSettleOnePayload(t *testing.T) {
 			seen = append(seen, job.Values())
 			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 				settle := func(payload int) error {
-					return within(ctx, tx, func(tx pgx.Tx) error { return job.Payloads[payload].SettleIn(ctx, store.Tx(tx)) })
+					return within(ctx, tx, func(tx pgx.Tx) error {
+						return job.Payloads[payload].SettleIn(ctx, store.Tx(tx))
+					})
 				}
 				if err := settle(0); err != nil || len(seen) > 1 {
 					return err
@@ -315,7 +342,8 @@ func TestPostgresTransactionsSettleOnePayload(t *testing.T) {
 			})
 		})
 		for range 2 {
-			_, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(t.Context())
+			_, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)},
+				handler).RunDue(t.Context())
 			must(t, err)
 		}
 		if diff := cmp.Diff([][]int{{0, 1, 2}, {0, 1, 2}}, seen); diff != "" {

@@ -27,7 +27,9 @@ func TestPostgresMoneyIsExactHoweverOftenItsProcessIsKilled(t *testing.T) {
 	kills := kit.FromVariable(t, killsVariable, tier.Count(2, 5))
 	transfers := tier.Count(300, 1000) + 100*kills
 	program := filepath.Join(t.TempDir(), "moneytransfer")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../..", "-o", program, "./examples/moneytransfer").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(
+		t.Context(), "go", "build", "-C", "../../..", "-o", program, "./examples/moneytransfer",
+	).CombinedOutput(); err != nil {
 		t.Fatalf("build moneytransfer: %v\n%s", err, out)
 	}
 	pool := testservers.Postgres(t)
@@ -68,7 +70,8 @@ func awaitEntries(t *testing.T, pool *pgxpool.Pool, schema string, want int) (ha
 	t.Helper()
 	for end := time.Now().Add(testservers.Patience); ; time.Sleep(5 * time.Millisecond) {
 		// There is no table before the first process has made it.
-		if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM "+schema+".history").Scan(&have); err == nil && have >= want {
+		if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM "+schema+".history").Scan(&have); err == nil &&
+			have >= want {
 			return have
 		}
 		if time.Now().After(end) {

@@ -69,7 +69,9 @@ func otherVersion(t *testing.T) string {
 	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlay, "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(
+		t.Context(), "go", "test", "-c", "-overlay", overlay, "-o", program, ".",
+	).CombinedOutput(); err != nil {
 		t.Fatalf("building the next version: %v\n%s", err, out)
 	}
 	return program
@@ -112,7 +114,9 @@ func storedVersion(t *testing.T, url string) string {
 	}
 	_, schema, _ := strings.Cut(url, "schema=")
 	var version int
-	if err := testservers.Postgres(t).QueryRow(t.Context(), "SELECT max(version) FROM "+schema+".migrations").Scan(&version); err != nil {
+	if err := testservers.Postgres(t).QueryRow(
+		t.Context(), "SELECT max(version) FROM "+schema+".migrations",
+	).Scan(&version); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(version)

@@ -35,7 +35,8 @@ func awaitAcquired(t *testing.T, leases <-chan ports.LeaseEvent, queue string, n
 				acquired++
 			}
 		case <-timeout:
-			t.Fatalf("the lease of %s was acquired %d times within %v, want %d", queue, acquired, testservers.Patience, n)
+			t.Fatalf("the lease of %s was acquired %d times within %v, want %d",
+				queue, acquired, testservers.Patience, n)
 		}
 	}
 }
@@ -60,7 +61,8 @@ func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
 			stop, _ := keeping(t, store, ttl)
 			defer stop()
 			kit.AwaitCounts(t, store, takenOver.Name(), takeoverJobs, 0, 0)
-			found, err := store.Find(t.Context(), ports.FindRequest{Queue: takenOver.Name(), ID: "job-7", Payloads: 1000})
+			found, err := store.Find(t.Context(),
+				ports.FindRequest{Queue: takenOver.Name(), ID: "job-7", Payloads: 1000})
 			if err != nil || found.Queued == nil || found.Queued.Recoveries != 1 {
 				t.Errorf("job-7 is %+v, %v; want it queued, recovered once", found.Queued, err)
 			}

@@ -140,7 +140,8 @@ func pushPoison(t *testing.T, store skein.Store, poison, innocent []string) {
 	t.Helper()
 	var entries []skein.Entry[string]
 	for i, payload := range poison {
-		entries = append(entries, skein.Entry[string]{ID: poisonID, Payload: payload, Options: []skein.PushOption{skein.Score(float64(i))}})
+		entries = append(entries,
+			skein.Entry[string]{ID: poisonID, Payload: payload, Options: []skein.PushOption{skein.Score(float64(i))}})
 	}
 	for _, id := range innocent {
 		entries = append(entries, skein.Entry[string]{ID: id, Payload: "work"})
@@ -238,7 +239,8 @@ func TestPoisonIsFoundAmongHundreds(t *testing.T) {
 			}
 			all := replay(t, lines)
 			for _, id := range orders {
-				if e := all[id]; e.ended == 0 || e.began != e.ended+e.died || !rises(e.recoveries) || e.began > len(killed)+1 {
+				if e := all[id]; e.ended == 0 || e.began != e.ended+e.died || !rises(e.recoveries) ||
+					e.began > len(killed)+1 {
 					t.Errorf("%s: %+v", id, e)
 				}
 			}
@@ -333,7 +335,8 @@ func TestAPoisonousPayloadIsBuriedAlone(t *testing.T) {
 			}
 			stats, err := inspect.New(store, inspect.Options{}).Stats(t.Context(), poisoned.Name())
 			if err != nil || stats[0].Processed != eachOrders+1 || stats[0].Failed != 1 {
-				t.Errorf("processed %d, failed %d, %v; want %d and 1", stats[0].Processed, stats[0].Failed, err, eachOrders+1)
+				t.Errorf("processed %d, failed %d, %v; want %d and 1",
+					stats[0].Processed, stats[0].Failed, err, eachOrders+1)
 			}
 		})
 	}

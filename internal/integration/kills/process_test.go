@@ -31,7 +31,8 @@ func startProcess(t *testing.T, name, url string, j journal) *process {
 func startProgram(t *testing.T, program, name, url string, j journal, env ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.CommandContext(t.Context(), program), j: j}
-	p.cmd.Env = append(append(os.Environ(), env...), workerVariable+"="+name, storeVariable+"="+url, journalVariable+"="+j.path)
+	p.cmd.Env = append(append(os.Environ(), env...), workerVariable+"="+name, storeVariable+"="+url,
+		journalVariable+"="+j.path)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

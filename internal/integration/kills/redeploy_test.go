@@ -50,9 +50,11 @@ func stopNodes(t *testing.T, url string, stops int) (late time.Duration) {
 	lines := f.lines
 	f.checkOnce(nodes)
 	ofStopped, ofOthers, gaps := handOversIn(lines, stopped)
-	t.Logf("a job done %v after the start; %d clean stops; hand-overs of a shard by a stopped node: %v; by one that continues: %v; between two jobs of a shard: %v",
+	t.Logf("a job done %v after the start; %d clean stops; hand-overs of a shard by a stopped node: %v; "+
+		"by one that continues: %v; between two jobs of a shard: %v",
 		start, stops, ofStopped, ofOthers, gaps)
-	return max(ofStopped.At(99)-scaled(handOverWithin, start, flowStart), gaps.At(100)-scaled(flowGap, start, flowStart))
+	return max(ofStopped.At(99)-scaled(handOverWithin, start, flowStart),
+		gaps.At(100)-scaled(flowGap, start, flowStart))
 }
 
 // handOversIn returns the times from the end of a shard's last job on one node until its first job
@@ -134,7 +136,8 @@ func redeploy(t *testing.T, url string, rounds int, newFirst bool) (late time.Du
 		last = l.at
 	}
 	f.checkOnce(nodes)
-	t.Logf("%d times 4 nodes were replaced in %v; between two jobs that were done: %v", rounds, took.Round(time.Second), gaps)
+	t.Logf("%d times 4 nodes were replaced in %v; between two jobs that were done: %v",
+		rounds, took.Round(time.Second), gaps)
 	return gaps.At(100) - scaled(flowGap, start, flowStart)
 }
 

@@ -24,7 +24,8 @@ func overHTTP(j journal) error {
 		if err != nil {
 			return err
 		}
-		reply, err := http.Post(os.Getenv(apiVariable)+"/api/v1/queues/orders/morgue/revive", "application/json", bytes.NewReader(text))
+		reply, err := http.Post(os.Getenv(apiVariable)+"/api/v1/queues/orders/morgue/revive", "application/json",
+			bytes.NewReader(text))
 		if err != nil {
 			return err
 		}
@@ -51,7 +52,8 @@ func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := kit.Open(t, newURL(t))
 			o := kit.Orders{T: t, Store: store, Shards: kit.FromVariable(t, "SKEIN_TEST_LIST_SHARDS", 20)}
-			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: o.Shards, IndexIDs: true})
+			_, err := store.Declare(t.Context(),
+				ports.DeclareRequest{Queue: "orders", Shards: o.Shards, IndexIDs: true})
 			must(t, err)
 			letters := kit.FromVariable(t, "SKEIN_TEST_LIST_JOBS", 20_000) / 10
 			o.Push("dead", letters)
@@ -68,9 +70,11 @@ func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 			}
 			w.End(t)
 			if dead := o.Counts(t).Dead; dead != 0 || w.Revived.Load() != int64(letters) || w.Twice.Load() != 0 {
-				t.Errorf("%d letters are dead, %d ran, %d of them twice; want 0, %d and 0", dead, w.Revived.Load(), w.Twice.Load(), letters)
+				t.Errorf("%d letters are dead, %d ran, %d of them twice; want 0, %d and 0",
+					dead, w.Revived.Load(), w.Twice.Load(), letters)
 			}
-			t.Logf("%d letters over %d shards revived in %v by %d clients, of which all but the last were killed; the queue did %.0f jobs a second before, and %.0f meanwhile beside the revived",
+			t.Logf("%d letters over %d shards revived in %v by %d clients, of which all but the last were killed; "+
+				"the queue did %.0f jobs a second before, and %.0f meanwhile beside the revived",
 				letters, o.Shards, took.Round(10*time.Millisecond), kills, alone, meanwhile)
 		})
 	}

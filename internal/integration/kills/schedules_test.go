@@ -56,7 +56,8 @@ func tickingSet(version, count int) skein.ScheduleSet {
 		}
 		name, id := fmt.Sprint("clock-", i%tickingNames), fmt.Sprint("id-", i/tickingNames)
 		spec := skein.Interval(every).From(time.UnixMilli(int64(offset)))
-		set.Schedules = append(set.Schedules, ticking.NewSchedule(name, spec, id, name, skein.Catchup(core.MaxCatchup, 0)))
+		set.Schedules = append(set.Schedules,
+			ticking.NewSchedule(name, spec, id, name, skein.Catchup(core.MaxCatchup, 0)))
 	}
 	return set
 }
@@ -138,7 +139,8 @@ func newClocks(t *testing.T, url string, count, nodes int, ttl time.Duration) *c
 // start starts a server with a version of the schedules, and returns when it has declared them.
 func (c *clocks) start(version int) *process {
 	c.t.Helper()
-	p := startProgram(c.t, os.Args[0], "ticking", c.url, c.j, fmt.Sprintf("%s=%d %d %d", tickingVariable, version, c.count, c.ttl))
+	p := startProgram(c.t, os.Args[0], "ticking",
+		c.url, c.j, fmt.Sprintf("%s=%d %d %d", tickingVariable, version, c.count, c.ttl))
 	c.j.await(c.t, lineReady, p.pid(), 1)
 	return p
 }
@@ -264,7 +266,8 @@ func (c *clocks) finish() {
 	c.t.Helper()
 	i := inspect.New(c.store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
 	for name := range min(tickingNames, c.count) {
-		_, err := i.PauseSchedules(c.t.Context(), ticking.Name(), inspect.ScheduleSelection{Name: fmt.Sprint("clock-", name)}, "the end")
+		_, err := i.PauseSchedules(c.t.Context(),
+			ticking.Name(), inspect.ScheduleSelection{Name: fmt.Sprint("clock-", name)}, "the end")
 		must(c.t, err)
 	}
 	kit.AwaitCounts(c.t, c.store, ticking.Name(), 0, 0, 0)
@@ -334,13 +337,16 @@ func (c *clocks) check() {
 				s.ScheduleKey, s.Fired, s.Missed, s.Skipped, s.Broken, len(want))
 		}
 		if got := ran[s.ScheduleKey]; !slices.Equal(got, want) {
-			c.t.Errorf("%v: %d ticks ran, in the order %v; want %d; specs %v", s.ScheduleKey, len(got), got, len(want), c.history[s.ScheduleKey])
+			c.t.Errorf("%v: %d ticks ran, in the order %v; want %d; specs %v",
+				s.ScheduleKey, len(got), got, len(want), c.history[s.ScheduleKey])
 		}
 	}
 	if len(all) != c.count || int64(len(seen)) != fired {
-		c.t.Errorf("%d schedules have fired %d ticks, and %d ran; want %d schedules", len(all), fired, len(seen), c.count)
+		c.t.Errorf("%d schedules have fired %d ticks, and %d ran; want %d schedules",
+			len(all), fired, len(seen), c.count)
 	}
-	c.t.Logf("%d schedules in version %d: %d ticks were fired and ran, %d of them again after a recovery", len(all), c.version, fired, repeats)
+	c.t.Logf("%d schedules in version %d: %d ticks were fired and ran, %d of them again after a recovery",
+		len(all), c.version, fired, repeats)
 }
 
 // late returns how long after its tick each payload ran first, before the first fault and since.
@@ -386,7 +392,8 @@ func TestTicksArePushedOnceWhileServersAreKilled(t *testing.T) {
 			c.check()
 			c.runs, c.quiet = c.runs[start:], c.quiet-start
 			quiet, faulty := c.late()
-			t.Logf("from a tick to its handler, without faults: %v; with %d faults and a TTL of %v: %v", quiet, faults, c.ttl, faulty)
+			t.Logf("from a tick to its handler, without faults: %v; with %d faults and a TTL of %v: %v",
+				quiet, faults, c.ttl, faulty)
 		})
 	}
 }

@@ -47,7 +47,8 @@ func killOwners(t *testing.T, url string, kills int) (late time.Duration) {
 	}
 	f.finish(nodes)
 	may := flowShortTTL + scaled(successorsWithin, start, flowStart)
-	t.Logf("a job done %v after the start; %d kills with a TTL of %v, %v allowed; time until a job of each shard began: %v; until one that was not recovered: %v",
+	t.Logf("a job done %v after the start; %d kills with a TTL of %v, %v allowed; "+
+		"time until a job of each shard began: %v; until one that was not recovered: %v",
 		start, kills, flowShortTTL, may, next, unclaimed)
 	return max(next.At(99), unclaimed.At(99)) - may
 }
@@ -59,7 +60,8 @@ func (f *flow) awaitSuccessor(shard int, dead *process, seen int, unclaimed bool
 	f.until("a killed node's shard is worked again", func() bool {
 		for ; seen < len(f.lines); seen++ {
 			l := f.lines[seen]
-			if l.what == lineBegan && l.pid != dead.pid() && core.ShardOf(l.id, flowShards) == shard && (!unclaimed || l.recoveries == 0) {
+			if l.what == lineBegan && l.pid != dead.pid() && core.ShardOf(l.id, flowShards) == shard &&
+				(!unclaimed || l.recoveries == 0) {
 				at = l.at
 				return true
 			}

@@ -84,7 +84,8 @@ func takeOver(t *testing.T, url string, standby bool) (late time.Duration) {
 	checkTakeover(t, store, lines)
 	took := lines[len(lines)-1].at.Sub(killed)
 	may := takeoverTTL + scaled(takeoverWithin, start, takeoverStart)
-	t.Logf("all jobs ran %v after the server's start; all were done again %v after its death, where %v is allowed", start, took, may)
+	t.Logf("all jobs ran %v after the server's start; all were done again %v after its death, where %v is allowed",
+		start, took, may)
 	return took - may
 }
 

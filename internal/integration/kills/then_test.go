@@ -35,23 +35,25 @@ func chainWorker() error {
 	defer func() { _ = closeStore() }()
 	var pushes atomic.Int64
 	survived := 1 + rand.Int64N(20)
-	client := skein.NewClient(store, skein.ClientOptions{Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
-		return func(ctx context.Context, push *skein.RawPush) error {
-			dies := os.Getenv(chainDies) != "" && pushes.Add(1) == survived
-			moment := rand.N(3)
-			if dies && moment == 0 {
-				killMyself()
+	client := skein.NewClient(store, skein.ClientOptions{
+		Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
+			return func(ctx context.Context, push *skein.RawPush) error {
+				dies := os.Getenv(chainDies) != "" && pushes.Add(1) == survived
+				moment := rand.N(3)
+				if dies && moment == 0 {
+					killMyself()
+				}
+				err := next(ctx, push)
+				switch {
+				case dies && moment == 1:
+					killMyself()
+				case dies:
+					time.AfterFunc(rand.N(5*time.Millisecond), killMyself) // no result depends on when
+				}
+				return err
 			}
-			err := next(ctx, push)
-			switch {
-			case dies && moment == 1:
-				killMyself()
-			case dies:
-				time.AfterFunc(rand.N(5*time.Millisecond), killMyself) // no result depends on when
-			}
-			return err
-		}
-	}}})
+		}},
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	go stopWhenEmpty(ctx, store, chained.Name(), stop)
 	return skein.NewServer(store, skein.ServerOptions{

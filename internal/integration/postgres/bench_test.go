@@ -45,10 +45,13 @@ func (l *load) push(n int) {
 	for i := range entries {
 		id := fmt.Sprintf("order-%06d", l.pushed%1_000_000)
 		score := float64(time.Now().UnixMicro()) / 1e6
-		entries[i] = core.Entry{ID: id, Payload: core.Payload{Data: fmt.Appendf(nil, "%088d%s", l.pushed, id), Score: score}}
+		entries[i] = core.Entry{
+			ID: id, Payload: core.Payload{Data: fmt.Appendf(nil, "%088d%s", l.pushed, id), Score: score},
+		}
 		l.pushed++
 	}
-	_, err := l.store.Push(l.b.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+	_, err := l.store.Push(l.b.Context(),
+		ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 	if err != nil {
 		l.b.Fatal(err)
 	}
@@ -100,7 +103,12 @@ func BenchmarkPostgresTurn(b *testing.B) {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			l := newLoad(b, pool)
 			a, err := l.store.Acquire(b.Context(), ports.AcquireRequest{
-				Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: 30 * time.Second})
+				Shard:      core.Shard{Queue: "orders"},
+				Shards:     1,
+				Generation: 1,
+				Owner:      "bench",
+				Attempt:    1,
+				TTL:        30 * time.Second})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -123,7 +131,8 @@ func BenchmarkPostgresTurn(b *testing.B) {
 				}
 				turn.Settlements = turn.Settlements[:0]
 				for _, c := range reply.Claims {
-					turn.Settlements = append(turn.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true})
+					turn.Settlements = append(turn.Settlements,
+						core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true})
 				}
 			}
 			kit.PerJob(b, size)

@@ -22,7 +22,9 @@ import (
 // bytes with rising scores or, if ties, with equal ones.
 func (w *workbench) queue(id string, payloads int, ties bool) {
 	w.t.Helper()
-	kit.Exec(w.t, w.pool, strings.NewReplacer("{s}", w.schema, "{id}", id, "{n}", fmt.Sprint(payloads-1), "{ties}", fmt.Sprint(ties)).Replace(`
+	kit.Exec(w.t, w.pool,
+		strings.NewReplacer("{s}", w.schema, "{id}", id, "{n}", fmt.Sprint(payloads-1),
+			"{ties}", fmt.Sprint(ties)).Replace(`
 		INSERT INTO {s}.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
 		VALUES (0, '{id}', 1, 1, -1, 0, true, 0, 'first', '');
 		INSERT INTO {s}.payloads (shard, id, digest, score, data)
@@ -68,7 +70,8 @@ func pagesFetched(t *testing.T, tx pgx.Tx, schema string) (n int) {
 	must(t, tx.QueryRow(t.Context(), `
 		SELECT coalesce(sum(pg_stat_get_xact_blocks_fetched(c.oid)), 0)::bigint FROM pg_class c
 		WHERE c.relnamespace = to_regnamespace($1)
-			OR c.oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = to_regnamespace($1))`, schema).Scan(&n))
+			OR c.oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = to_regnamespace($1))`,
+		schema).Scan(&n))
 	return n
 }
 
@@ -85,9 +88,13 @@ func TestPostgresPagesOfPayloadsReadWhatTheyReturn(t *testing.T) {
 			SELECT 0, 'big', sha256(g::text::bytea), g, g::text::bytea FROM generate_series(1, %[2]d) g;
 			ANALYZE %[1]s.dead_letter_payloads`, v.schema, payloads))
 		tracer := &seen{}
-		s := v.openAs("pages", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+		s := v.openAs("pages", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) {
+			c.ConnConfig.Tracer = tracer
+		})
 		listed := 0
-		for _, err := range inspect.New(s, inspect.Options{}).Payloads(t.Context(), "orders", "big", inspect.PayloadOptions{Place: inspect.PlaceDead}) {
+		for _, err := range inspect.New(s, inspect.Options{}).Payloads(
+			t.Context(), "orders", "big", inspect.PayloadOptions{Place: inspect.PlaceDead},
+		) {
 			must(t, err)
 			listed++
 		}

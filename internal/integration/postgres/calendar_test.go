@@ -167,7 +167,10 @@ func TestPostgresChangesOfSchedulesAreBounded(t *testing.T) {
 // deadlocks returns how many errors of deadlocks the database has counted.
 func (w *workbench) deadlocks() (n int64) {
 	w.t.Helper()
-	w.must(w.pool.QueryRow(w.t.Context(), `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`).Scan(&n))
+	w.must(
+		w.pool.QueryRow(w.t.Context(),
+			`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`).Scan(&n),
+	)
 	return n
 }
 
@@ -192,8 +195,10 @@ func TestPostgresAFiringMeetsAPushUnderWay(t *testing.T) {
 			w.change(firing("b", "nightly", 0))
 			tx, err := w.pool.Begin(t.Context())
 			w.must(err)
-			_, err = tx.Exec(t.Context(), fmt.Sprintf(`SELECT * FROM %s.push('orders', 1, 1, NULL, 0::smallint, 0, ARRAY[0], ARRAY['a'],
-				NULL, NULL, ARRAY[1.0]::float8[], ARRAY['by hand'::bytea], ARRAY[NULL::bytea], NULL, NULL, NULL, NULL, NULL)`, w.schema))
+			_, err = tx.Exec(t.Context(),
+				fmt.Sprintf(`SELECT * FROM %s.push('orders', 1, 1, NULL, 0::smallint, 0, ARRAY[0], ARRAY['a'],
+				NULL, NULL, ARRAY[1.0]::float8[], ARRAY['by hand'::bytea], ARRAY[NULL::bytea], NULL, NULL, NULL, NULL, NULL)`,
+					w.schema))
 			w.must(err)
 
 			skips := firing("a", "nightly", 0)
@@ -278,7 +283,9 @@ func TestPostgresSchedulesAreReadByIndex(t *testing.T) {
 			}
 
 			tracer := &seen{}
-			s := v.openAs("schedules", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+			s := v.openAs("schedules", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) {
+				c.ConnConfig.Tracer = tracer
+			})
 			ctx := t.Context()
 			list := func(r ports.SchedulesRequest, want int) {
 				r.Queue = "orders"
@@ -302,8 +309,10 @@ func TestPostgresSchedulesAreReadByIndex(t *testing.T) {
 			list(ports.SchedulesRequest{ID: own, Shards: []int{0, 1}}, 0)
 			names, err := s.ScheduleNames(ctx, ports.ScheduleNamesRequest{Queue: "orders"})
 			v.must(err)
-			if len(names.Names) != 30 || names.Names[0].Count != schedules/30+schedules/3 || names.Names[0].First.ID != "id-10002" {
-				t.Errorf("%d names, the first has %d schedules, of %q first", len(names.Names), names.Names[0].Count, names.Names[0].First.ID)
+			if len(names.Names) != 30 || names.Names[0].Count != schedules/30+schedules/3 ||
+				names.Names[0].First.ID != "id-10002" {
+				t.Errorf("%d names, the first has %d schedules, of %q first",
+					len(names.Names), names.Names[0].Count, names.Names[0].First.ID)
 			}
 			r := changing(firing(own, "nightly", 0))
 			r.Shards = 2
@@ -327,8 +336,10 @@ func TestPostgresADamagedScheduleIsSetAside(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
 	shard := w.turn.Lease.Shard
-	w.change(firing("a", "nightly", 0), firing("b", "nightly", 0), firing("c", "nightly", 0), firing("d", "nightly", 0), firing("e", "hourly", 0))
-	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %[1]s.schedules SET record = '{"id": "a", "name": "nightly", "next": "soon"}' WHERE id = 'a';
+	w.change(firing("a", "nightly", 0), firing("b", "nightly", 0), firing("c", "nightly", 0), firing("d", "nightly", 0),
+		firing("e", "hourly", 0))
+	kit.Exec(t, w.pool,
+		fmt.Sprintf(`UPDATE %[1]s.schedules SET record = '{"id": "a", "name": "nightly", "next": "soon"}' WHERE id = 'a';
 		UPDATE %[1]s.schedules SET record = (SELECT record FROM %[1]s.schedules WHERE id = 'b'), tick = NULL WHERE id IN ('c', 'd');
 		UPDATE %[1]s.schedules SET record = '[]', tick = NULL WHERE id = 'e'`, w.schema))
 
@@ -345,7 +356,9 @@ func TestPostgresADamagedScheduleIsSetAside(t *testing.T) {
 	w.must(err)
 	w.same("due", []string{ticks.Shards[0].Due[0].ID}, []string{"b"})
 	w.same("set aside by Ticks", w.quarantined(), []string{"a"})
-	removal := ports.ScheduleChange{ScheduleKey: core.ScheduleKey{ID: "d", Name: "nightly"}, Revision: ports.AnyRevision}
+	removal := ports.ScheduleChange{
+		ScheduleKey: core.ScheduleKey{ID: "d", Name: "nightly"}, Revision: ports.AnyRevision,
+	}
 	w.same("changes", w.change(firing("c", "nightly", 0), removal, firing("b", "nightly", 0)),
 		[]ports.ScheduleResult{ports.ScheduleChanged, ports.ScheduleRefused, ports.ScheduleRefused})
 	w.same("set aside by changes", w.quarantined(), []string{"a", "c", "d"})
@@ -373,7 +386,8 @@ func TestPostgresAScheduleThatIsNotAllowedStopsNoOther(t *testing.T) {
 	page, err := w.store.Schedules(t.Context(), ports.SchedulesRequest{Queue: "orders"})
 	w.must(err)
 	w.same("listed", []string{page.Schedules[0].ID}, []string{"b"})
-	w.same("a creation in its place", w.change(firing("a", "nightly", 0)), []ports.ScheduleResult{ports.ScheduleChanged})
+	w.same("a creation in its place",
+		w.change(firing("a", "nightly", 0)), []ports.ScheduleResult{ports.ScheduleChanged})
 	ticks, err := w.store.Ticks(t.Context(), ports.TicksRequest{Shards: []core.Shard{shard}, Limit: 10})
 	w.must(err)
 	w.same("due", len(ticks.Shards[0].Due), 2)
@@ -384,8 +398,10 @@ func TestPostgresAScheduleThatIsNotAllowedStopsNoOther(t *testing.T) {
 func (w *workbench) quarantined() (ids []string) {
 	w.t.Helper()
 	for _, r := range w.quarantine() {
-		if r.Place != ports.PlaceSchedule || r.Size != len(r.Stored) || !strings.HasPrefix(r.Reason, "schedule nightly: it") ||
-			strings.Contains(r.Reason, "json") || !strings.HasSuffix(r.Reason, "; create the schedule again, and discard this record") || r.Since == 0 {
+		if r.Place != ports.PlaceSchedule || r.Size != len(r.Stored) ||
+			!strings.HasPrefix(r.Reason, "schedule nightly: it") ||
+			strings.Contains(r.Reason, "json") ||
+			!strings.HasSuffix(r.Reason, "; create the schedule again, and discard this record") || r.Since == 0 {
 			w.t.Errorf("a record that was set aside: %+v", r)
 		}
 		ids = append(ids, r.ID)

@@ -46,9 +46,11 @@ type schema struct {
 
 func newSchemas(t testing.TB, pool *pgxpool.Pool) *schemas {
 	return &schemas{
-		t:     t,
-		pool:  pool,
-		maker: kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.AfterRelease = func(*pgx.Conn) bool { return false } }),
+		t:    t,
+		pool: pool,
+		maker: kit.PoolLike(t, pool, func(c *pgxpool.Config) {
+			c.AfterRelease = func(*pgx.Conn) bool { return false }
+		}),
 	}
 }
 

@@ -39,7 +39,8 @@ func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 				r.Entries = nil
 				for _, id := range some() {
 					data := fmt.Appendf(nil, "%d of %s", n%3, id)
-					r.Entries = append(r.Entries, core.Entry{ID: id, When: core.In(time.Hour), Payload: core.Payload{Data: data}})
+					r.Entries = append(r.Entries,
+						core.Entry{ID: id, When: core.In(time.Hour), Payload: core.Payload{Data: data}})
 				}
 				if _, err := s.Push(t.Context(), r); err != nil {
 					return err

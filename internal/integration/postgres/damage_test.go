@@ -23,7 +23,9 @@ func (w *workbench) jobsCounted() (counted, there int64) {
 	w.t.Helper()
 	stats, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	w.must(err)
-	w.must(w.pool.QueryRow(w.t.Context(), fmt.Sprintf(`SELECT (SELECT count(*) FROM %[1]s.jobs) + (SELECT count(*) FROM %[1]s.claimed)`, w.schema)).Scan(&there))
+	w.must(w.pool.QueryRow(w.t.Context(), fmt.Sprintf(
+		`SELECT (SELECT count(*) FROM %[1]s.jobs) + (SELECT count(*) FROM %[1]s.claimed)`, w.schema,
+	)).Scan(&there))
 	return stats[0].Fresh + stats[0].Retrying + stats[0].Claimed, there
 }
 
@@ -48,8 +50,13 @@ func TestPostgresATimeIsAnInstantAndAScoreANumber(t *testing.T) {
 		INSERT INTO {s}.dead_letter_payloads (shard, id, digest, score, data) VALUES (0, 'a', '', 1, 'p');
 		INSERT INTO {s}.inbox (shard, kind, perform_at, id) VALUES (0, 'push', 1, 'a')`, "{s}", w.schema))
 	for constraint, columns := range map[string][]string{
-		"jobs_times": {"perform_at", "first_push"}, "jobs_score": {"score"}, "payloads_score": {"score"}, "dead_letters_times": {"changed_at"},
-		"dead_letter_payloads_score": {"score"}, "inbox_times": {"perform_at", "first_push"}, "inbox_score": {"score"},
+		"jobs_times":                 {"perform_at", "first_push"},
+		"jobs_score":                 {"score"},
+		"payloads_score":             {"score"},
+		"dead_letters_times":         {"changed_at"},
+		"dead_letter_payloads_score": {"score"},
+		"inbox_times":                {"perform_at", "first_push"},
+		"inbox_score":                {"score"},
 	} {
 		values := []any{"'NaN'", "'Infinity'", "'-Infinity'"}
 		if columns[0] != "score" {
@@ -58,7 +65,8 @@ func TestPostgresATimeIsAnInstantAndAScoreANumber(t *testing.T) {
 		table := constraint[:strings.LastIndex(constraint, "_")]
 		for _, column := range columns {
 			for _, value := range values {
-				_, err := w.pool.Exec(t.Context(), fmt.Sprintf(`UPDATE %s.%s SET %s = %v`, w.schema, table, column, value))
+				_, err := w.pool.Exec(t.Context(),
+					fmt.Sprintf(`UPDATE %s.%s SET %s = %v`, w.schema, table, column, value))
 				if err == nil || !strings.Contains(err.Error(), constraint) {
 					t.Errorf("%s.%s = %v is admitted: %v", table, column, value, err)
 				}
@@ -77,7 +85,9 @@ func TestPostgresAJobWithoutPayloadsIsRemoved(t *testing.T) {
 			w.must(w.push(w.store, "a", "b", "c"))
 			kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.jobs SET data = NULL, has_more = true WHERE id = 'b'`, w.schema))
 			if retries >= 0 {
-				kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %[1]s.jobs SET retry_count = %d WHERE id = 'b'; UPDATE %[1]s.shards SET fresh = fresh - 1, retrying = retrying + 1`, w.schema, retries))
+				kit.Exec(t, w.pool,
+					fmt.Sprintf(`UPDATE %[1]s.jobs SET retry_count = %d WHERE id = 'b'; UPDATE %[1]s.shards SET fresh = fresh - 1, retrying = retrying + 1`,
+						w.schema, retries))
 			}
 			w.acquire("n1")
 			got := idsOf(w.next(10).Claims)
@@ -198,13 +208,18 @@ func TestPostgresADamagedNodeOrMinuteHidesNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
 	ctx := t.Context()
-	_, err := w.store.Announce(ctx, ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: "n", Status: ports.NodeStatus{Busy: 3}}, TTL: time.Minute})
+	_, err := w.store.Announce(ctx, ports.AnnounceRequest{
+		Node: ports.Node{Owner: "o", Name: "n", Status: ports.NodeStatus{Busy: 3}}, TTL: time.Minute,
+	})
 	w.must(err)
 	minute := core.InstantOf(time.Now()).Minute()
-	w.must(w.store.Record(ctx, ports.RecordRequest{Owner: "o", Records: []ports.Record{{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 7}}}}))
+	w.must(w.store.Record(ctx, ports.RecordRequest{
+		Owner: "o", Records: []ports.Record{{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 7}}},
+	}))
 	kit.Exec(t, w.pool, fmt.Sprintf(`
 		INSERT INTO %[1]s.nodes SELECT 'damaged', name, host, pid, lanes, queues, version, draining, asked, started, expires, ttl, '[1]' FROM %[1]s.nodes;
-		INSERT INTO %[1]s.minute_records SELECT queue, minute, 'damaged', 1, '\x0501' FROM %[1]s.minute_records`, w.schema))
+		INSERT INTO %[1]s.minute_records SELECT queue, minute, 'damaged', 1, '\x0501' FROM %[1]s.minute_records`,
+		w.schema))
 	nodes, err := w.store.Nodes(ctx)
 	w.must(err)
 	w.same("nodes", len(nodes.Nodes), 2)
@@ -233,14 +248,17 @@ func TestPostgresAnErrorWithAnUnfinishedMarkHasNoTags(t *testing.T) {
 	tags, err := core.NewTags("boom")
 	w.must(err)
 	entry := core.Entry{ID: "a", Payload: core.Payload{Data: []byte("q"), Score: 2}, Tags: tags}
-	page, err := w.store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders", Limit: 1, ErrorBytes: len(text)}})
+	page, err := w.store.Jobs(t.Context(),
+		ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders", Limit: 1, ErrorBytes: len(text)}})
 	w.must(err)
 	if j := page.Jobs[0]; j.Error != text || j.Tags != "" {
 		t.Errorf("listed with the error %q and the tags %q; want %q and none", j.Error, j.Tags, text)
 	}
-	_, err = w.store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{entry}})
+	_, err = w.store.Push(t.Context(),
+		ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{entry}})
 	w.must(err)
 	if j := find().Queued; j.Error != text || j.Tags != tags {
-		t.Errorf("after a push with a tag, the job has the error %q and the tags %q; want %q and %q", j.Error, j.Tags, text, tags)
+		t.Errorf("after a push with a tag, the job has the error %q and the tags %q; want %q and %q",
+			j.Error, j.Tags, text, tags)
 	}
 }

@@ -55,7 +55,8 @@ func TestPostgresAFullDiskStopsTurnsAndLosesNothing(t *testing.T) {
 	var mu sync.Mutex
 	handled, all := map[string]int{}, make(chan struct{})
 	failed := make(chan error, 1)
-	server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Observer: failedTurns{failed: failed}},
+	server := skein.NewServer(store,
+		skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Observer: failedTurns{failed: failed}},
 		queue.Handler(func(_ context.Context, id string, _ [][]byte) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -104,12 +105,14 @@ func TestPostgresTheCheckOfWritesSeesAFullDisk(t *testing.T) {
 		t.Errorf("with room on the disk the row is %+v", row)
 	}
 
-	kit.Exec(t, pool, "CREATE TABLE filler (data text) TABLESPACE small; ALTER TABLE filler ALTER data SET STORAGE PLAIN")
+	kit.Exec(t, pool,
+		"CREATE TABLE filler (data text) TABLESPACE small; ALTER TABLE filler ALTER data SET STORAGE PLAIN")
 	for err := error(nil); err == nil; {
 		_, err = pool.Exec(t.Context(), "INSERT INTO filler SELECT repeat('x', 7900) FROM generate_series(1, 10)")
 	}
 	row := kit.Named(kit.CheckedServers(t, store)[""], "writes")
-	if row.Status != ports.CheckFail || !row.Refuses || !strings.Contains(row.Value, "53100") || !strings.Contains(row.Advice, "more disk") {
+	if row.Status != ports.CheckFail || !row.Refuses || !strings.Contains(row.Value, "53100") ||
+		!strings.Contains(row.Advice, "more disk") {
 		t.Errorf("on a full disk the row is %+v", row)
 	}
 

@@ -171,8 +171,10 @@ func TestPostgresTurnsPassOverLockedJobs(t *testing.T) {
 func TestPostgresTurnsPassOverLockedClaims(t *testing.T) {
 	t.Parallel()
 	for name, settlements := range map[string]func(locked, other core.Claim) []core.Settlement{
-		"one settlement":      func(locked, _ core.Claim) []core.Settlement { return []core.Settlement{done(locked)} },
-		"several settlements": func(locked, other core.Claim) []core.Settlement { return []core.Settlement{done(locked), done(other)} },
+		"one settlement": func(locked, _ core.Claim) []core.Settlement { return []core.Settlement{done(locked)} },
+		"several settlements": func(locked, other core.Claim) []core.Settlement {
+			return []core.Settlement{done(locked), done(other)}
+		},
 		"a failure among them": func(locked, other core.Claim) []core.Settlement {
 			return []core.Settlement{done(locked), failed(other)}
 		},
@@ -262,7 +264,8 @@ func TestPostgresTurnClaimsAreOfThePrimary(t *testing.T) {
 	tx, err := g.pool.BeginTx(t.Context(), pgx.TxOptions{AccessMode: pgx.ReadOnly})
 	g.must(err)
 	defer func() { g.must(tx.Rollback(context.WithoutCancel(t.Context()))) }()
-	_, err = tx.Exec(t.Context(), "SELECT * FROM "+pgx.Identifier{g.schema, "turn_claims"}.Sanitize()+"('orders', 0, 1, 1)")
+	_, err = tx.Exec(t.Context(),
+		"SELECT * FROM "+pgx.Identifier{g.schema, "turn_claims"}.Sanitize()+"('orders', 0, 1, 1)")
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || refused.Code != "25006" {
 		t.Errorf("in a read-only transaction the claims of a turn give %v, want the error 25006, as from a turn", err)

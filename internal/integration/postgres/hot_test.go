@@ -40,7 +40,8 @@ func (w *workbench) atGate(function string) { w.waits(function, `wait_event = 'P
 func (w *workbench) waits(function, event string) {
 	w.t.Helper()
 	w.viewed().eventually(function+" waits", func() (waiting bool) {
-		w.must(w.pool.QueryRow(w.t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE `+event+` AND query LIKE $1)`,
+		w.must(w.pool.QueryRow(w.t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE `+event+
+			` AND query LIKE $1)`,
 			"%"+w.schema+`".`+function+"(%").Scan(&waiting))
 		return waiting
 	})
@@ -66,7 +67,9 @@ func (w *workbench) send(want int, settle ...core.Settlement) <-chan ports.TurnR
 func (w *workbench) pushOf(id, data string, inTx bool, rule core.PushRule) {
 	w.t.Helper()
 	r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Rule: rule,
-		Entries: []core.Entry{{ID: id, Payload: core.Payload{Data: []byte(data), Score: float64(time.Now().UnixMicro())}}}}
+		Entries: []core.Entry{
+			{ID: id, Payload: core.Payload{Data: []byte(data), Score: float64(time.Now().UnixMicro())}},
+		}}
 	if !inTx {
 		_, err := w.store.Push(w.t.Context(), r)
 		w.must(err)
@@ -98,7 +101,8 @@ func TestPostgresClaimsAnIDThatTransactionsPushMeanwhile(t *testing.T) {
 			kit.Exec(t, w.pool, strings.ReplaceAll(`
 				CREATE FUNCTION {schema}.wait_once() RETURNS trigger LANGUAGE plpgsql AS $$
 				BEGIN PERFORM {schema}.wait_at_gate() WHERE current_query() LIKE '%turn%'; RETURN NULL; END $$;
-				CREATE TRIGGER wait BEFORE INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.wait_once()`, "{schema}", w.schema))
+				CREATE TRIGGER wait BEFORE INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.wait_once()`,
+				"{schema}", w.schema))
 			w.must(w.push(w.store, "z"))
 			w.pushOf("a", "first", true, core.PushRule{})
 			want := []string{"first", "second"}
@@ -168,7 +172,9 @@ func TestPostgresAPutBackInPartsUndoesNoPush(t *testing.T) {
 		if err := w.push(w.store.Tx(tx), ids...); err != nil {
 			return err
 		}
-		snoozed := core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{Delay: time.Hour, RetryCount: core.FreshRetryCount}}
+		snoozed := core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
+			Delay: time.Hour, RetryCount: core.FreshRetryCount,
+		}}
 		return w.store.Tx(tx).Settle(t.Context(), w.turn.Lease.Shard, []core.Settlement{snoozed})
 	}))
 	w.next(0)
@@ -189,7 +195,8 @@ func TestPostgresATurnThatWaitsHoldsNoJob(t *testing.T) {
 	t.Parallel()
 	free := func(w *workbench, id string) {
 		w.t.Helper()
-		_, err := w.pool.Exec(w.t.Context(), fmt.Sprintf(`SELECT FROM %s.jobs WHERE id = $1 FOR UPDATE NOWAIT`, w.schema), id)
+		_, err := w.pool.Exec(w.t.Context(),
+			fmt.Sprintf(`SELECT FROM %s.jobs WHERE id = $1 FOR UPDATE NOWAIT`, w.schema), id)
 		w.must(err)
 	}
 	// lock is a push for "a" that is under way.
@@ -261,11 +268,17 @@ func TestPostgresATurnThatOnlyMergesCounts(t *testing.T) {
 	kit.Exec(t, w.pool, strings.ReplaceAll(`
 		CREATE FUNCTION {schema}.wait_once() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN PERFORM {schema}.wait_at_gate() WHERE current_query() LIKE '%turn%'; RETURN NULL; END $$;
-		CREATE TRIGGER wait BEFORE INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.wait_once()`, "{schema}", w.schema))
+		CREATE TRIGGER wait BEFORE INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.wait_once()`,
+		"{schema}", w.schema))
 	w.must(pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
-		_, err := w.store.Tx(tx).Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{
-			{ID: "later", Payload: core.Payload{Data: []byte("p")}, When: core.In(time.Hour)},
-		}})
+		_, err := w.store.Tx(tx).Push(t.Context(), ports.PushRequest{
+			Queue:      "orders",
+			Shards:     1,
+			Generation: 1,
+			Entries: []core.Entry{
+				{ID: "later", Payload: core.Payload{Data: []byte("p")}, When: core.In(time.Hour)},
+			},
+		})
 		return err
 	}))
 	replies := w.send(9)
@@ -289,7 +302,8 @@ func (w *workbench) gateAtMerges() {
 	kit.Exec(w.t, w.pool, strings.ReplaceAll(`
 		CREATE FUNCTION {schema}.wait_once() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN PERFORM {schema}.wait_at_gate() WHERE current_query() LIKE '%turn%'; RETURN NULL; END $$;
-		CREATE TRIGGER wait BEFORE INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.wait_once()`, "{schema}", w.schema))
+		CREATE TRIGGER wait BEFORE INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.wait_once()`,
+		"{schema}", w.schema))
 }
 
 // pushAt pushes a payload of an id that is due at a time, in a transaction of its own.

@@ -129,7 +129,8 @@ func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 	s := v.open(postgres.Options{})
 	shard := core.Shard{Queue: "orders"}
 	jobs, commit := v.pushLarge(s)
-	lease, err := s.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "me", Attempt: 1, TTL: ttl})
+	lease, err := s.Acquire(t.Context(),
+		ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "me", Attempt: 1, TTL: ttl})
 	v.must(err)
 	commit()
 
@@ -166,7 +167,8 @@ func TestPostgresReviveMeetsWhatTransactionsPush(t *testing.T) {
 	_, err := s.Bury(t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{"a"}})
 	v.must(err)
 	v.pushApart(s, "a")()
-	_, err = s.Revive(t.Context(), ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: "a"}}})
+	_, err = s.Revive(t.Context(),
+		ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: "a"}}})
 	v.must(err)
 	found, err := s.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 	v.must(err)
@@ -222,7 +224,8 @@ func TestPostgresCancelPassesOverWhatIsBeingSettled(t *testing.T) {
 func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.acquire("n1")
-	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET inbox_from = '9000000000000', counts_from = '9000000000000'`, w.schema))
+	kit.Exec(t, w.pool,
+		fmt.Sprintf(`UPDATE %s.shards SET inbox_from = '9000000000000', counts_from = '9000000000000'`, w.schema))
 	tx, err := w.pool.Begin(t.Context())
 	w.must(err)
 	w.must(w.push(w.store.Tx(tx), "a"))
@@ -237,7 +240,9 @@ func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
 // The same holds if transactions have passed that number by the time a node acquires the shard.
 func TestPostgresAnAcquireFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
-	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET inbox_from = (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 20)::text::xid8`, w.schema))
+	kit.Exec(t, w.pool,
+		fmt.Sprintf(`UPDATE %s.shards SET inbox_from = (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 20)::text::xid8`,
+			w.schema))
 	w.pushInTx("a")
 	for range 40 {
 		kit.Exec(t, w.pool, `SELECT pg_current_xact_id()`)
@@ -263,7 +268,8 @@ func TestPostgresMergesWhatFollowsATransactionThatWasOpen(t *testing.T) {
 	found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "beside", Payloads: 1000})
 	w.must(err)
 	w.same("whether it is found", found.Queued != nil, true)
-	reply, err := w.store.Delete(t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{"beside"}})
+	reply, err := w.store.Delete(t.Context(),
+		ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{"beside"}})
 	w.must(err)
 	w.same("how many are deleted", reply.Handled, 1)
 	w.same("claimed", idsOf(w.next(2).Claims), []string{"long"})

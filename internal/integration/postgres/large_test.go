@@ -37,7 +37,9 @@ func TestPostgresALargePayloadNeedsNoTemporaryFile(t *testing.T) {
 	push("alone", 1, want["alone"])
 	push("behind", 0, []byte("small"))
 	push("behind", 1, want["behind"])
-	w.store = postgres.New(kit.PoolLike(t, w.pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["temp_file_limit"] = "0" }),
+	w.store = postgres.New(kit.PoolLike(t, w.pool, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["temp_file_limit"] = "0"
+	}),
 		postgres.Options{Schema: w.schema, NoWakeups: true})
 	w.acquire("n1")
 	left := map[string]bool{"alone": true, "behind": true}

@@ -39,7 +39,8 @@ func TestPostgresListenFollowsAFailover(t *testing.T) {
 		for err := errors.New("not pushed yet"); err != nil; { // a connection that the failover has cut is met by a push
 			id = fmt.Sprint("id-", pushed)
 			pushed++
-			_, err = producer.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: shards, Generation: 1, Entries: entriesOf(id)})
+			_, err = producer.Push(t.Context(),
+				ports.PushRequest{Queue: "orders", Shards: shards, Generation: 1, Entries: entriesOf(id)})
 		}
 		for after := time.After(testservers.Patience); ; {
 			select {

@@ -43,7 +43,8 @@ func TestPostgresCanBeLookedAtByThoseWhoOnlyRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kit.Exec(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher`)
+	kit.Exec(t, pool,
+		`CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher`)
 	lookers := map[string]func(*pgxpool.Config){
 		"a role that may select": func(c *pgxpool.Config) { c.ConnConfig.User = "watcher" },
 		"a server that only reads": func(c *pgxpool.Config) {
@@ -128,7 +129,9 @@ func TestPostgresPageForTheDBA(t *testing.T) {
 		if err := useOnce(t.Context(), as("app"), postgres.DefaultSchema); err != nil {
 			t.Error(err)
 		}
-		if _, err := postgres.New(as("watcher"), postgres.Options{}).Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}}); err != nil {
+		if _, err := postgres.New(as("watcher"), postgres.Options{}).Stats(t.Context(), ports.StatsRequest{
+			Queues: []string{"orders"},
+		}); err != nil {
 			t.Error(err)
 		}
 		kit.Exec(t, pool, queries)

@@ -74,7 +74,8 @@ func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 	g.turn.Want, g.turn.Settlements = 0, settle
 	reply, err := g.store.Turn(t.Context(), g.turn)
 	if err == nil {
-		t.Errorf("the turn whose reply was lost returned deferred %v and skipped %v, and no error", reply.Deferred, reply.Skipped)
+		t.Errorf("the turn whose reply was lost returned deferred %v and skipped %v, and no error",
+			reply.Deferred, reply.Skipped)
 	}
 	if n := len(turns.seen); n != 1 {
 		t.Errorf("the turn was sent %d times, want once", n)

@@ -52,13 +52,15 @@ func TestPostgresALostRowOfAShardIsReported(t *testing.T) {
 	stats, err := inspector.Stats(t.Context(), "orders")
 	v.must(err)
 	if c := stats[0].Counts; !stats[0].Queue.Paused || c.Length() != 5 || c.Claimed != 1 {
-		t.Errorf("the queue is paused: %v, with %d queued and %d claimed jobs; want 5 and 1", stats[0].Queue.Paused, c.Length(), c.Claimed)
+		t.Errorf("the queue is paused: %v, with %d queued and %d claimed jobs; want 5 and 1",
+			stats[0].Queue.Paused, c.Length(), c.Claimed)
 	}
 	acquire.Owner = "next"
 	next, err := store.Acquire(t.Context(), acquire)
 	v.must(err)
 	if !slices.Equal(idsOf(next.Claims), idsOf(turn.Claims)) || next.Token <= lease.Token {
-		t.Errorf("the next owner has token %d and recovers %v, want %v under a token after %d", next.Token, idsOf(next.Claims), idsOf(turn.Claims), lease.Token)
+		t.Errorf("the next owner has token %d and recovers %v, want %v under a token after %d",
+			next.Token, idsOf(next.Claims), idsOf(turn.Claims), lease.Token)
 	}
 }
 

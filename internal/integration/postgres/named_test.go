@@ -36,24 +36,29 @@ var namedCalls = map[string]func(v *viewed, s *postgres.Store, id string) error{
 		return err
 	},
 	"Delete of payloads": func(v *viewed, s *postgres.Store, id string) error {
-		_, err := s.Delete(v.t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{id}, Payloads: [][]core.Payload{{}}})
+		_, err := s.Delete(v.t.Context(),
+			ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{id}, Payloads: [][]core.Payload{{}}})
 		return err
 	},
 	"Import of jobs": func(v *viewed, s *postgres.Store, id string) error {
 		j := core.Job{ID: id, State: core.State{RetryCount: -1}, Payloads: []core.Payload{{Data: []byte("imported")}}}
-		_, err := s.Import(v.t.Context(), ports.ImportRequest{Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Jobs: []core.Job{j}})
+		_, err := s.Import(v.t.Context(),
+			ports.ImportRequest{Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Jobs: []core.Job{j}})
 		return err
 	},
 	"Revive": func(v *viewed, s *postgres.Store, id string) error {
-		_, err := s.Revive(v.t.Context(), ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: id}}})
+		_, err := s.Revive(v.t.Context(),
+			ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: id}}})
 		return err
 	},
 	"Purge": func(v *viewed, s *postgres.Store, id string) error {
-		_, err := s.Purge(v.t.Context(), ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: id}}})
+		_, err := s.Purge(v.t.Context(),
+			ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: id}}})
 		return err
 	},
 	"Edit": func(v *viewed, s *postgres.Store, id string) error {
-		_, err := s.Edit(v.t.Context(), ports.EditRequest{Shard: core.Shard{Queue: "orders"}, ID: id, Old: []byte("a"), New: []byte("b")})
+		_, err := s.Edit(v.t.Context(),
+			ports.EditRequest{Shard: core.Shard{Queue: "orders"}, ID: id, Old: []byte("a"), New: []byte("b")})
 		return err
 	},
 }
@@ -112,7 +117,8 @@ func TestPostgresMergingAnIDReadsItsRows(t *testing.T) {
 				read[rows] = w.pagesOf(call)
 			}
 			if read[50_000] > 2*read[500] {
-				t.Errorf("a merge of 20 rows of an id beside 100,000 rows reads %d pages, beside 1,000 %d", read[50_000], read[500])
+				t.Errorf("a merge of 20 rows of an id beside 100,000 rows reads %d pages, beside 1,000 %d",
+					read[50_000], read[500])
 			}
 		})
 	}
@@ -127,7 +133,8 @@ func TestPostgresMergesALongIDInParts(t *testing.T) {
 		left  []int
 		until *string
 	)
-	call := fmt.Sprintf(`SELECT until::text, more FROM %s.merge_ids('orders', 0, ARRAY['id-0'], $1::text::xid8)`, w.schema)
+	call := fmt.Sprintf(`SELECT until::text, more FROM %s.merge_ids('orders', 0, ARRAY['id-0'], $1::text::xid8)`,
+		w.schema)
 	for more := true; more; left = append(left, w.waiting()) {
 		w.must(w.pool.QueryRow(t.Context(), call, until).Scan(&until, &more))
 	}
@@ -150,9 +157,18 @@ func sketches(r *rand.Rand) []sketch {
 	kinds := []string{"push", "push", "push", "put_back", "buried", "freed"}
 	for i := range list {
 		k := sketch{
-			kind: kinds[r.IntN(len(kinds))], id: fmt.Sprint("id-", r.IntN(12)), data: fmt.Sprint("data-", r.IntN(6)), grp: fmt.Sprint("group-", r.IntN(4)),
-			rule: r.IntN(3), limit: r.IntN(500), at: r.IntN(1000), push: r.IntN(1000), score: r.IntN(5), retries: -1, recoveries: r.IntN(3),
-			tx: i / (1 + r.IntN(30)),
+			kind:       kinds[r.IntN(len(kinds))],
+			id:         fmt.Sprint("id-", r.IntN(12)),
+			data:       fmt.Sprint("data-", r.IntN(6)),
+			grp:        fmt.Sprint("group-", r.IntN(4)),
+			rule:       r.IntN(3),
+			limit:      r.IntN(500),
+			at:         r.IntN(1000),
+			push:       r.IntN(1000),
+			score:      r.IntN(5),
+			retries:    -1,
+			recoveries: r.IntN(3),
+			tx:         i / (1 + r.IntN(30)),
 		}
 		if k.kind == "put_back" {
 			k.retries = r.IntN(4) - 1
@@ -179,7 +195,8 @@ func (w *workbench) leave(list []sketch) {
 				_, err := tx.Exec(w.t.Context(), fmt.Sprintf(`
 					INSERT INTO %[1]s.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries, id, error, data, grp)
 					VALUES (0, $1::text::%[1]s.arrival_kind, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, w.schema),
-					k.kind, k.rule, k.limit, k.at, k.push, k.score, k.retries, k.recoveries, k.id, "error of "+k.grp, []byte(k.data), k.grp)
+					k.kind, k.rule, k.limit, k.at, k.push, k.score, k.retries, k.recoveries, k.id, "error of "+k.grp,
+					[]byte(k.data), k.grp)
 				if err != nil {
 					return err
 				}
@@ -204,7 +221,8 @@ func (w *workbench) dump() []string {
 		`SELECT floor FROM {s}.leases`,
 		`SELECT kind, id FROM {s}.inbox`,
 	} {
-		rows, err := w.pool.Query(w.t.Context(), strings.ReplaceAll(`SELECT q::text FROM (`+q+`) q ORDER BY 1`, "{s}", w.schema))
+		rows, err := w.pool.Query(w.t.Context(),
+			strings.ReplaceAll(`SELECT q::text FROM (`+q+`) q ORDER BY 1`, "{s}", w.schema))
 		w.must(err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		w.must(err)
@@ -225,7 +243,8 @@ func TestPostgresMergesIDsAsItMergesAll(t *testing.T) {
 		_, err := whole.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 		whole.must(err)
 		for _, n := range rand.New(rand.NewPCG(seed, 2)).Perm(12) {
-			kit.Exec(t, named.pool, fmt.Sprintf(`SELECT %s.merge_ids('orders', 0, ARRAY['id-%d'], NULL)`, named.schema, n))
+			kit.Exec(t, named.pool,
+				fmt.Sprintf(`SELECT %s.merge_ids('orders', 0, ARRAY['id-%d'], NULL)`, named.schema, n))
 		}
 		if diff := cmp.Diff(whole.dump(), named.dump()); diff != "" {
 			t.Fatalf("seed %d: merged as a whole (-) and id by id (+):\n%s", seed, diff)

@@ -73,7 +73,8 @@ func TestPostgresOpenTransactionDelaysNobody(t *testing.T) {
 		return nil
 	})
 	watch := &leaseWatch{}
-	stop := kit.Serve(t, skein.NewServer(store, skein.ServerOptions{LeaseTTL: ttl, PollInterval: ttl / 5, Lanes: 1, Observer: watch}, h))
+	stop := kit.Serve(t,
+		skein.NewServer(store, skein.ServerOptions{LeaseTTL: ttl, PollInterval: ttl / 5, Lanes: 1, Observer: watch}, h))
 
 	push(client, "failing", "x")
 	push(client, "queued", "x", skein.In(ttl))
@@ -198,7 +199,9 @@ func TestPostgresStoppedSettlementDoesNotKeepTheShard(t *testing.T) {
 			if len(ran) > 0 {
 				t.Errorf("%s ran", <-ran)
 			}
-			err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return store.Tx(tx).Settle(t.Context(), shard, settle) })
+			err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+				return store.Tx(tx).Settle(t.Context(), shard, settle)
+			})
 			if !errors.Is(err, ports.ErrLeaseLost) {
 				t.Errorf("settled when it was over: %v, want %v", err, ports.ErrLeaseLost)
 			}
@@ -227,7 +230,10 @@ func claimAll(t *testing.T, store *postgres.Store, shard core.Shard, ttl time.Du
 		t.Fatal(err)
 	}
 	reply, err := store.Turn(t.Context(), ports.TurnRequest{
-		Lease: ports.Lease{Shard: shard, Owner: "stopped", Token: a.Token}, Number: 1, TTL: ttl, Want: core.MaxTurnJobs})
+		Lease:  ports.Lease{Shard: shard, Owner: "stopped", Token: a.Token},
+		Number: 1,
+		TTL:    ttl,
+		Want:   core.MaxTurnJobs})
 	if err != nil || len(reply.Claims) == 0 {
 		t.Fatalf("%d claims: %v", len(reply.Claims), err)
 	}
@@ -297,9 +303,10 @@ func TestPostgresTurnsPassFewDeadRowsBesideAnOpenTransaction(t *testing.T) {
 	w := workbenchOn(t, pool, time.Minute)
 	now := time.Now()
 	tracer := &seen{}
-	w.store = postgres.New(kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer }), postgres.Options{
-		Schema: w.schema, NoWakeups: true, VacuumEvery: -1, Clock: func() time.Time { return now },
-	})
+	w.store = postgres.New(kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer }),
+		postgres.Options{
+			Schema: w.schema, NoWakeups: true, VacuumEvery: -1, Clock: func() time.Time { return now },
+		})
 	w.acquire("me")
 
 	kit.Exec(t, pool, "CREATE TABLE mine (id int)")
@@ -314,7 +321,8 @@ func TestPostgresTurnsPassFewDeadRowsBesideAnOpenTransaction(t *testing.T) {
 		w.next(0, dones(w.next(batch))...)
 		now = now.Add(10 * time.Millisecond)
 	}
-	kit.Exec(t, pool, strings.ReplaceAll("ANALYZE {schema}.inbox; ANALYZE {schema}.jobs; ANALYZE {schema}.claimed", "{schema}", w.schema))
+	kit.Exec(t, pool, strings.ReplaceAll("ANALYZE {schema}.inbox; ANALYZE {schema}.jobs; ANALYZE {schema}.claimed",
+		"{schema}", w.schema))
 	renew := func() {
 		_, err := w.store.Renew(t.Context(), ports.RenewRequest{Lease: w.turn.Lease, TTL: w.turn.TTL})
 		w.must(err)

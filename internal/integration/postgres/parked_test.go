@@ -44,7 +44,8 @@ func TestPostgresPassesOverAJobOnce(t *testing.T) {
 	page, err := w.store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
 	w.must(err)
 	w.same("listed", len(page.Jobs), 3)
-	w.same("claimed by the turn that settles two", idsOf(w.next(9, done(claims[0]), failed(claims[1])).Claims), []string{"a", "b"})
+	w.same("claimed by the turn that settles two", idsOf(w.next(9, done(claims[0]), failed(claims[1])).Claims),
+		[]string{"a", "b"})
 	w.same("parked then", w.parked(), 1)
 	w.same("the head", w.next(0, done(claims[2])).Head.OK, true)
 	w.same("claimed at last", idsOf(w.next(9).Claims), []string{"c"})
@@ -78,7 +79,9 @@ func TestPostgresUnparksWhatTransactionsFree(t *testing.T) {
 			_, err = tx.Exec(t.Context(), `SELECT count(*) FROM `+w.schema+`.jobs`) // from here on it sees nothing new
 			w.must(err)
 			w.must(w.push(w.store, "a"))
-			settle := func() { w.must(w.store.Tx(tx).Settle(t.Context(), w.turn.Lease.Shard, []core.Settlement{done(c)})) }
+			settle := func() {
+				w.must(w.store.Tx(tx).Settle(t.Context(), w.turn.Lease.Shard, []core.Settlement{done(c)}))
+			}
 			if tt.passedBefore {
 				w.same("claimed before the settlement", idsOf(w.next(9).Claims), []string(nil))
 				w.same("parked before the settlement", w.parked(), 1)

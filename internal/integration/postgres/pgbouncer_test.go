@@ -37,7 +37,9 @@ type pooler struct {
 func newPooler(t *testing.T) *pooler {
 	t.Helper()
 	direct := testservers.Postgres(t)
-	p := &pooler{T: t, schema: testservers.Schema(t, direct), listen: direct.Config().ConnConfig, handled: make(chan string, 100)}
+	p := &pooler{T: t, schema: testservers.Schema(t, direct), listen: direct.Config().ConnConfig, handled: make(
+		chan string, 100,
+	)}
 	p.url = testservers.PgBouncer(t, direct, "pool_mode = transaction", "default_pool_size = 3")
 	return p
 }
@@ -128,7 +130,8 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 			p.handles("by wake-ups", pushed)
 			stop()
 			store := postgres.New(pool, postgres.Options{Schema: p.schema})
-			if _, err := store.Wakeups(t.Context(), core.Shards(throughPooler.Name(), 2)); err == nil || !strings.Contains(err.Error(), "set Options.Listen") {
+			if _, err := store.Wakeups(t.Context(), core.Shards(throughPooler.Name(), 2)); err == nil ||
+				!strings.Contains(err.Error(), "set Options.Listen") {
 				t.Errorf("wake-ups through PgBouncer: %v; want an error that names the option to set", err)
 			}
 			stop = p.serve(pool, postgres.Options{}, 50*time.Millisecond)
@@ -151,7 +154,8 @@ func TestPostgresBehindPgBouncerNeedsASetting(t *testing.T) {
 	tier.Long(t, "starts a pooler")
 	t.Parallel()
 	p := newPooler(t)
-	must(t, postgres.Migrate(t.Context(), p.connect("&default_query_exec_mode=exec"), postgres.MigrateOptions{Schema: p.schema}))
+	must(t, postgres.Migrate(t.Context(), p.connect("&default_query_exec_mode=exec"),
+		postgres.MigrateOptions{Schema: p.schema}))
 	for range 4 { // processes whose statements have the same names
 		store := postgres.New(p.connect(""), postgres.Options{Schema: p.schema, NoWakeups: true})
 		if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
@@ -169,7 +173,8 @@ func TestPostgresASettingOfARoleNeedsAReconnect(t *testing.T) {
 	tier.Long(t, "starts a pooler")
 	t.Parallel()
 	direct := testservers.OwnPostgres(t, "fsync=off")
-	url := testservers.PgBouncer(t, direct, "pool_mode = transaction", "default_pool_size = 1", "admin_users = postgres")
+	url := testservers.PgBouncer(t, direct, "pool_mode = transaction", "default_pool_size = 1",
+		"admin_users = postgres")
 	pool := kit.PoolOf(t, url+"&default_query_exec_mode=exec")
 	lockTimeout := func(pool *pgxpool.Pool) (set string) {
 		must(t, pool.QueryRow(t.Context(), `SELECT current_setting('lock_timeout')`).Scan(&set))

@@ -22,7 +22,8 @@ var plannedFor = map[string]bool{"an empty table": false, "what is there": true}
 func (w *workbench) plansFor(tables ...string) {
 	w.t.Helper()
 	for _, table := range tables {
-		kit.Exec(w.t, w.pool, fmt.Sprintf(`ALTER TABLE %[1]s.%[2]s SET (autovacuum_enabled = off); ANALYZE %[1]s.%[2]s`, w.schema, table))
+		kit.Exec(w.t, w.pool,
+			fmt.Sprintf(`ALTER TABLE %[1]s.%[2]s SET (autovacuum_enabled = off); ANALYZE %[1]s.%[2]s`, w.schema, table))
 	}
 }
 
@@ -39,7 +40,8 @@ func TestPostgresAPushReadsWhatItMeets(t *testing.T) {
 				w.queue("hot", rows, false)
 				kit.Exec(t, w.pool, fmt.Sprintf(`
 					INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-					SELECT 0, 'other-' || g, 1, 1, -1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`, w.schema, rows))
+					SELECT 0, 'other-' || g, 1, 1, -1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`,
+					w.schema, rows))
 				if analyzed {
 					w.plansFor("jobs", "payloads")
 				}
@@ -69,7 +71,8 @@ func TestPostgresASettlementReadsWhatItSettles(t *testing.T) {
 					INSERT INTO %[1]s.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id, node, owner, error, data)
 					SELECT 1, 1, 1, 1, 1, 0, 0, -1, 0, 'id-' || g, 'n', 'o', '', 'x' FROM generate_series(1, %[2]d) g;
 					INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-					SELECT 0, 'id-' || g, 1, 1, -1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`, w.schema, rows))
+					SELECT 0, 'id-' || g, 1, 1, -1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`,
+					w.schema, rows))
 				if analyzed {
 					w.plansFor("jobs", "claimed")
 				}
@@ -94,7 +97,8 @@ func TestPostgresHeadsReadLittleBeforeTheFirstAnalyze(t *testing.T) {
 	kit.Exec(t, v.pool, fmt.Sprintf(`
 		ALTER TABLE %[1]s.jobs SET (autovacuum_enabled = off);
 		INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-		SELECT 0, 'order-' || g, g, 1, g %% 2 - 1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`, v.schema, jobs))
+		SELECT 0, 'order-' || g, g, 1, g %% 2 - 1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`,
+		v.schema, jobs))
 	tracer := &seen{}
 	s := v.openAs("heads", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
 	heads, err := s.Heads(t.Context(), []core.Shard{{Queue: "orders"}})
@@ -129,14 +133,23 @@ func TestPostgresListsReadLittleBeforeTheFirstAnalyze(t *testing.T) {
 	tracer := &seen{}
 	s := v.openAs("lists", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
 	lists := map[string]func(ports.PageRequest) (int, ports.Cursor, error){}
-	for name, order := range map[string]ports.SortBy{"jobs by time": ports.ByTime, "jobs by id": ports.ByID,
-		"retrying by time": ports.RetryingByTime, "retrying by id": ports.RetryingByID, "retrying by count": ports.RetryingByCount} {
+	for name, order := range map[string]ports.SortBy{
+		"jobs by time":      ports.ByTime,
+		"jobs by id":        ports.ByID,
+		"retrying by time":  ports.RetryingByTime,
+		"retrying by id":    ports.RetryingByID,
+		"retrying by count": ports.RetryingByCount,
+	} {
 		lists[name] = func(r ports.PageRequest) (int, ports.Cursor, error) {
 			page, err := s.Jobs(t.Context(), ports.JobsRequest{PageRequest: r, SortBy: order})
 			return len(page.Jobs), page.Next, err
 		}
 	}
-	for name, m := range map[string]ports.MorgueRequest{"dead letters by time": {}, "dead letters by id": {ByID: true}, "dead letters of a group": {Group: "bang"}} {
+	for name, m := range map[string]ports.MorgueRequest{
+		"dead letters by time":    {},
+		"dead letters by id":      {ByID: true},
+		"dead letters of a group": {Group: "bang"},
+	} {
 		lists[name] = func(r ports.PageRequest) (int, ports.Cursor, error) {
 			m.PageRequest = r
 			page, err := s.Morgue(t.Context(), m)
@@ -194,7 +207,8 @@ func TestPostgresTurnsReadLittleBesideALongWriter(t *testing.T) {
 	session, err := w.pool.Acquire(t.Context())
 	w.must(err)
 	turn := fmt.Sprintf(`p_queue => 'orders', p_index => 0, p_owner => 'me', p_token => %d, p_number => 1, p_ttl => 60000000,
-		p_now => 1800000000000000, p_want => 1, p_per_job => 1000, p_bytes => 4194304, p_node => 'n'`, w.turn.Lease.Token)
+		p_now => 1800000000000000, p_want => 1, p_per_job => 1000, p_bytes => 4194304, p_node => 'n'`,
+		w.turn.Lease.Token)
 	pages := func(statement string) int {
 		tx, err := session.Begin(t.Context())
 		w.must(err)

@@ -29,12 +29,14 @@ func TestPostgresRecountCorrectsCounts(t *testing.T) {
 	g.next(0, failed(claims[0]))
 	_, err := g.store.Bury(t.Context(), ports.JobStep{Shard: g.turn.Lease.Shard, IDs: []string{"d"}})
 	g.must(err)
-	_, err = g.pool.Exec(t.Context(), `INSERT INTO `+g.schema+`.count_changes (shard, fresh, retrying, claimed, dead, processed, failed)
+	_, err = g.pool.Exec(t.Context(),
+		`INSERT INTO `+g.schema+`.count_changes (shard, fresh, retrying, claimed, dead, processed, failed)
 		VALUES (0, 31066, -7, 5, 3, 0, 0)`)
 	g.must(err)
 	want := ports.Counts{Fresh: 1, Retrying: 1, Claimed: 1, Dead: 1, Processed: 1, Failed: 1}
 	wrong := want
-	wrong.Fresh, wrong.Retrying, wrong.Claimed, wrong.Dead = want.Fresh+31066, want.Retrying-7, want.Claimed+5, want.Dead+3
+	wrong.Fresh, wrong.Retrying, wrong.Claimed, wrong.Dead =
+		want.Fresh+31066, want.Retrying-7, want.Claimed+5, want.Dead+3
 
 	var replies [4]ports.RecountReply
 	var all sync.WaitGroup
@@ -83,7 +85,9 @@ func TestPostgresRecountIsRightBesideTurns(t *testing.T) {
 					return nil
 				default:
 				}
-				r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: fmt.Sprint(n, " ", i%50)}}}
+				r := ports.PushRequest{
+					Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: fmt.Sprint(n, " ", i%50)}},
+				}
 				if _, err := g.store.Push(t.Context(), r); err != nil {
 					return err
 				}
@@ -148,7 +152,8 @@ func TestPostgresForgetLosesNoTransaction(t *testing.T) {
 			if err := s.Forget(t.Context(), "orders"); !errors.Is(err, ports.ErrNotEmpty) {
 				t.Errorf("Forget of a queue with a job that a transaction pushed: %v, want %v", err, ports.ErrNotEmpty)
 			}
-			_, err = s.Delete(t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders", Index: core.ShardOf("a", 2)}, IDs: []string{"a"}})
+			_, err = s.Delete(t.Context(),
+				ports.JobStep{Shard: core.Shard{Queue: "orders", Index: core.ShardOf("a", 2)}, IDs: []string{"a"}})
 			v.must(err)
 			v.must(s.Forget(t.Context(), "orders"))
 			if _, err := s.Tx(late).Push(t.Context(), r); err == nil {
@@ -173,7 +178,9 @@ func TestPostgresDeclaresBesideAVacuumOfNoQueues(t *testing.T) {
 	schema := testservers.Schema(t, pool)
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
 	store := postgres.New(pool, postgres.Options{Schema: schema, NoWakeups: true})
-	kit.Exec(t, pool, fmt.Sprintf(`INSERT INTO %[1]s.queues (name, shards, generation, index_ids) VALUES ('gone', 1, 1, false)`, schema))
+	kit.Exec(t, pool, fmt.Sprintf(
+		`INSERT INTO %[1]s.queues (name, shards, generation, index_ids) VALUES ('gone', 1, 1, false)`, schema,
+	))
 	kit.Exec(t, pool, fmt.Sprintf(`DELETE FROM %s.queues`, schema))
 	tx, err := pool.Begin(t.Context())
 	must(t, err)
@@ -219,7 +226,10 @@ func TestPostgresForgetLeavesNothing(t *testing.T) {
 	g.settle(g.claim(1)...)
 	g.must(g.store.Release(t.Context(), g.turn.Lease))
 	g.must(g.store.Forget(t.Context(), "orders"))
-	for _, table := range []string{"queues", "shards", "turn_log", "count_changes", "jobs", "payloads", "dead_letters", "dead_letter_payloads", "claimed", "inbox", "minute_records"} {
+	for _, table := range []string{
+		"queues", "shards", "turn_log", "count_changes", "jobs", "payloads", "dead_letters",
+		"dead_letter_payloads", "claimed", "inbox", "minute_records",
+	} {
 		var n int
 		g.must(g.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+g.schema+`.`+table).Scan(&n))
 		if n > 0 {
@@ -279,12 +289,15 @@ func TestPostgresPingSeesWhatIsWrong(t *testing.T) {
 				tt.connect(c.ConnConfig)
 			}
 		})
-		kit.Unusable(t, "Ping with "+tt.name, postgres.New(other, postgres.Options{Schema: tt.schema}).Ping(t.Context()), tt.says)
+		kit.Unusable(t, "Ping with "+tt.name,
+			postgres.New(other, postgres.Options{Schema: tt.schema}).Ping(t.Context()), tt.says)
 	}
 	if err := postgres.New(pool, postgres.Options{}).Ping(t.Context()); err != nil {
 		t.Errorf("Ping of a store that can be used: %v", err)
 	}
-	reads := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on" })
+	reads := kit.PoolLike(t, pool, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	})
 	err := postgres.New(reads, postgres.Options{}).Ping(t.Context())
 	if err == nil || errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "primary") {
 		t.Errorf("Ping of a server that only reads: %v; want an error that passes", err)

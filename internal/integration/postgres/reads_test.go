@@ -40,7 +40,8 @@ func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
 			return err
 		},
 		"Delete": func(v *viewed, s *postgres.Store) error {
-			_, err := s.Delete(v.t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders", Index: 1}, IDs: []string{id}})
+			_, err := s.Delete(v.t.Context(),
+				ports.JobStep{Shard: core.Shard{Queue: "orders", Index: 1}, IDs: []string{id}})
 			return err
 		},
 	}
@@ -50,7 +51,10 @@ func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
 			s := v.open(postgres.Options{NoWakeups: true})
 			v.must(pgx.BeginFunc(t.Context(), v.pool, func(tx pgx.Tx) error {
 				_, err := s.Tx(tx).Push(t.Context(), ports.PushRequest{
-					Queue: "orders", Shards: 3, Generation: 1, Entries: slices.Concat(entriesOf(idInShard(0, 3)), entriesOf(id), entriesOf(idInShard(2, 3))),
+					Queue:      "orders",
+					Shards:     3,
+					Generation: 1,
+					Entries:    slices.Concat(entriesOf(idInShard(0, 3)), entriesOf(id), entriesOf(idInShard(2, 3))),
 				})
 				return err
 			}))
@@ -124,7 +128,9 @@ func TestPostgresGroupsAreSummedInMemory(t *testing.T) {
 	kit.Exec(t, v.pool, fmt.Sprintf(`
 		INSERT INTO %[1]s.dead_groups SELECT s.id, 'a group of errors ' || g, 1, g, g FROM generate_series(1, %[2]d) g, %[1]s.shards s;
 		ANALYZE %[1]s.dead_groups, %[1]s.shards, %[1]s.queues`, v.schema, groups))
-	s := v.openAs("groups", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["temp_file_limit"] = "0" })
+	s := v.openAs("groups", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["temp_file_limit"] = "0"
+	})
 	reply, err := s.Groups(t.Context(), ports.GroupsRequest{Queue: "orders"})
 	v.must(err)
 	if reply.Total != groups || reply.Dead != shards*groups {
@@ -144,7 +150,8 @@ func TestPostgresStatsFoldTheCountsOfAQueue(t *testing.T) {
 		for k := range shards {
 			entries = append(entries, entriesOf(fmt.Sprintf("%d-%d", i, k))...)
 		}
-		_, err := s.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: shards, Generation: 1, Entries: entries})
+		_, err := s.Push(t.Context(),
+			ports.PushRequest{Queue: "orders", Shards: shards, Generation: 1, Entries: entries})
 		v.must(err)
 	}
 	before := len(v.column("count_changes", "shard"))
@@ -172,7 +179,8 @@ func idInShard(index, shards int) string {
 // column returns a column of shards of a table, as indexes in order.
 func (v *viewed) column(table, name string) []int {
 	v.t.Helper()
-	rows, err := v.pool.Query(v.t.Context(), fmt.Sprintf(`SELECT i.%s %% %d FROM %s.%s i ORDER BY 1`, name, core.MaxShards, v.schema, table))
+	rows, err := v.pool.Query(v.t.Context(),
+		fmt.Sprintf(`SELECT i.%s %% %d FROM %s.%s i ORDER BY 1`, name, core.MaxShards, v.schema, table))
 	v.must(err)
 	indexes, err := pgx.CollectRows(rows, pgx.RowTo[int])
 	v.must(err)
@@ -190,7 +198,9 @@ func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
 	}
 	v.push(all, core.When{}, ids...)
 	var size int
-	v.must(v.pool.QueryRow(t.Context(), `SELECT pg_relation_size(($1 || '.jobs')::regclass) / 8192`, v.schema).Scan(&size))
+	v.must(
+		v.pool.QueryRow(t.Context(), `SELECT pg_relation_size(($1 || '.jobs')::regclass) / 8192`, v.schema).Scan(&size),
+	)
 	if size < most {
 		t.Fatalf("the jobs fill %d blocks; more must be pushed", size)
 	}

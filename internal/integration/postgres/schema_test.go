@@ -61,16 +61,21 @@ func useOnce(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 		return err
 	}
 	entries := []core.Entry{{ID: "a", Payload: core.Payload{Data: []byte("x")}}}
-	if _, err := store.Push(ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries}); err != nil {
+	if _, err := store.Push(ctx, ports.PushRequest{
+		Queue: "orders", Shards: 1, Generation: 1, Entries: entries,
+	}); err != nil {
 		return err
 	}
 	shard := core.Shard{Queue: "orders"}
 	owner := fmt.Sprint("owner at ", time.Now().UnixNano())
-	a, err := store.Acquire(ctx, ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: time.Minute})
+	a, err := store.Acquire(ctx,
+		ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: time.Minute})
 	if err != nil {
 		return err
 	}
-	turn := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: owner, Token: a.Token}, Number: 1, TTL: time.Minute, Want: 1}
+	turn := ports.TurnRequest{
+		Lease: ports.Lease{Shard: shard, Owner: owner, Token: a.Token}, Number: 1, TTL: time.Minute, Want: 1,
+	}
 	reply, err := store.Turn(ctx, turn)
 	if err != nil {
 		return err
@@ -112,7 +117,8 @@ func useSchedule(ctx context.Context, store *postgres.Store) error {
 		return err
 	}
 	if len(ticks.Shards[0].Due) != 1 || len(page.Schedules) != 1 || len(names.Names) != 1 {
-		return fmt.Errorf("of one schedule %d are due, %d are listed, and %d names", len(ticks.Shards[0].Due), len(page.Schedules), len(names.Names))
+		return fmt.Errorf("of one schedule %d are due, %d are listed, and %d names",
+			len(ticks.Shards[0].Due), len(page.Schedules), len(names.Names))
 	}
 	removal := ports.ScheduleChange{ScheduleKey: page.Schedules[0].ScheduleKey, Revision: ports.AnyRevision}
 	reply, err := store.ChangeSchedules(ctx, changing(removal))
@@ -127,7 +133,9 @@ func namespaces(t *testing.T, pool *pgxpool.Pool, schema string) (n int) {
 	if schema == "" {
 		schema = postgres.DefaultSchema
 	}
-	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_namespace WHERE nspname = $1`, schema).Scan(&n); err != nil {
+	if err := pool.QueryRow(
+		t.Context(), `SELECT count(*) FROM pg_namespace WHERE nspname = $1`, schema,
+	).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -195,7 +203,8 @@ func TestPostgresOldProgramsUseANewerSchema(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), pool, o); err != nil {
 		t.Fatal(err)
 	}
-	kit.Exec(t, pool, fmt.Sprintf(`INSERT INTO %s.migrations (version, oldest) VALUES (%d, %d)`, schema, postgres.NewestVersion()+1, postgres.NewestVersion()))
+	kit.Exec(t, pool, fmt.Sprintf(`INSERT INTO %s.migrations (version, oldest) VALUES (%d, %d)`,
+		schema, postgres.NewestVersion()+1, postgres.NewestVersion()))
 	if err := postgres.Migrate(t.Context(), pool, o); err != nil {
 		t.Errorf("Migrate of an old program: %v", err)
 	}
@@ -206,7 +215,8 @@ func TestPostgresOldProgramsUseANewerSchema(t *testing.T) {
 		t.Errorf("Ping: %v", err)
 	}
 	o.To = postgres.NewestVersion()
-	kit.Unusable(t, "Migrate down from a version that is not known", postgres.Migrate(t.Context(), pool, o), "update the program")
+	kit.Unusable(t, "Migrate down from a version that is not known", postgres.Migrate(t.Context(), pool, o),
+		"update the program")
 }
 
 // The SQL for other tools creates the same objects as Migrate.

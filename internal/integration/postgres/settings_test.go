@@ -26,7 +26,9 @@ func TestPostgresRefusesSettingsThatDoNotFit(t *testing.T) {
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	kit.Exec(t, pool, `CREATE DATABASE ascii ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
 	for _, isolation := range []string{"repeatable read", "serializable"} {
-		strict := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["default_transaction_isolation"] = isolation })
+		strict := kit.PoolLike(t, pool, func(c *pgxpool.Config) {
+			c.ConnConfig.RuntimeParams["default_transaction_isolation"] = isolation
+		})
 		if err := postgres.Migrate(t.Context(), strict, postgres.MigrateOptions{}); err != nil {
 			t.Errorf("Migrate at %s, which sets its own: %v", isolation, err)
 		}
@@ -37,22 +39,26 @@ func TestPostgresRefusesSettingsThatDoNotFit(t *testing.T) {
 	}
 	latin := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["client_encoding"] = "latin1" })
 	store := postgres.New(latin, postgres.Options{NoWakeups: true})
-	_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("Größe")})
+	_, err := store.Push(t.Context(),
+		ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("Größe")})
 	kit.Unusable(t, "Push", err, "client_encoding")
 	kit.Unusable(t, "Ping", store.Ping(t.Context()), "client_encoding")
 	well := postgres.New(pool, postgres.Options{NoWakeups: true})
 	_, err = well.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	must(t, err)
 	must(t, pgx.BeginFunc(t.Context(), latin, func(tx pgx.Tx) error { // the caller's own pool, and not the store's
-		_, err := well.Tx(tx).Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("Größe")})
+		_, err := well.Tx(tx).Push(t.Context(),
+			ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("Größe")})
 		kit.Unusable(t, "Push in a transaction", err, "client_encoding")
-		err = well.Tx(tx).Settle(t.Context(), core.Shard{Queue: "orders"}, []core.Settlement{{ID: "Größe", Processed: true}})
+		err = well.Tx(tx).Settle(t.Context(), core.Shard{Queue: "orders"},
+			[]core.Settlement{{ID: "Größe", Processed: true}})
 		kit.Unusable(t, "Settle in a transaction", err, "client_encoding")
 		return nil
 	}))
 	ascii := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.Database = "ascii" })
 	kit.Unusable(t, "Migrate", postgres.Migrate(t.Context(), ascii, postgres.MigrateOptions{}), "SQL_ASCII")
-	_, err = postgres.New(ascii, postgres.Options{NoWakeups: true}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	_, err = postgres.New(ascii, postgres.Options{NoWakeups: true}).Declare(t.Context(),
+		ports.DeclareRequest{Queue: "orders", Shards: 1})
 	kit.Unusable(t, "Declare", err, "SQL_ASCII")
 }
 
@@ -141,7 +147,9 @@ func TestPostgresTheFirstCallHeedsItsContext(t *testing.T) {
 		done <- err
 	}()
 	for n := 0; n == 0; { // until the first waits
-		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`).Scan(&n); err != nil {
+		if err := pool.QueryRow(
+			t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
+		).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,7 +181,8 @@ func TestPostgresCallsWaitForLocksOnlySoLong(t *testing.T) {
 	g.lock("LOCK TABLE " + g.schema + ".queues IN SHARE ROW EXCLUSIVE MODE")
 	calls := map[string]func() error{
 		"Push": func() error {
-			_, err := g.store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("a")})
+			_, err := g.store.Push(t.Context(),
+				ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("a")})
 			return err
 		},
 		"Pause": func() error { return g.store.Pause(t.Context(), "orders") },

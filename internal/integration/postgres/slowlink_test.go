@@ -32,8 +32,11 @@ func TestPostgresPayloadsAreHandledThroughASlowLink(t *testing.T) {
 			must(t, err)
 			port, err := strconv.ParseUint(text, 10, 16)
 			must(t, err)
-			throughLink := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.Host, c.ConnConfig.Port = host, uint16(port) })
-			kit.HandleThroughSlowLink(t, postgres.New(pool, postgres.Options{}), postgres.New(throughLink, postgres.Options{}), c.ids, c.each, c.size)
+			throughLink := kit.PoolLike(t, pool, func(c *pgxpool.Config) {
+				c.ConnConfig.Host, c.ConnConfig.Port = host, uint16(port)
+			})
+			kit.HandleThroughSlowLink(t, postgres.New(pool, postgres.Options{}),
+				postgres.New(throughLink, postgres.Options{}), c.ids, c.each, c.size)
 		})
 	}
 }

@@ -33,11 +33,13 @@ func (w *workbench) pushAtGate(id string) (pushed <-chan error) {
 	w.gate()
 	kit.Exec(w.t, w.pool, strings.ReplaceAll(`
 		CREATE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM {schema}.wait_at_gate(); RETURN NULL; END';
-		CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`, "{schema}", w.schema))
+		CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`,
+		"{schema}", w.schema))
 	done := make(chan error, 1)
 	go func() { done <- w.push(w.store, id) }()
 	w.viewed().eventually("the push waits at the gate", func() (asleep bool) {
-		w.must(w.pool.QueryRow(w.t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1)`,
+		w.must(w.pool.QueryRow(w.t.Context(),
+			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1)`,
 			"%"+w.schema+"%").Scan(&asleep))
 		return asleep
 	})
@@ -90,7 +92,8 @@ func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 	pushed := w.pushAtGate("slow")
 	// A turn looked meanwhile.
 	kit.Exec(t, w.pool, strings.ReplaceAll(`
-		UPDATE {schema}.shards SET floor = {schema}.clock(NULL) + 1000000, rescan = {schema}.clock(NULL) + 50000000`, "{schema}", w.schema))
+		UPDATE {schema}.shards SET floor = {schema}.clock(NULL) + 1000000, rescan = {schema}.clock(NULL) + 50000000`,
+		"{schema}", w.schema))
 	kit.Exec(t, w.pool, `SELECT pg_sleep(1.5)`) // The push is slow: it takes more than a second.
 	w.openGate()
 	w.must(<-pushed)
@@ -104,11 +107,14 @@ func TestPostgresAPushIsSlowByItsStoresClock(t *testing.T) {
 	w := newWorkbench(t, time.Hour)
 	var passed atomic.Int64
 	begun := time.Now()
-	w.store = postgres.New(w.pool, postgres.Options{Schema: w.schema, NoWakeups: true, Clock: func() time.Time { return begun.Add(time.Duration(passed.Load())) }})
+	w.store = postgres.New(w.pool, postgres.Options{Schema: w.schema, NoWakeups: true, Clock: func() time.Time {
+		return begun.Add(time.Duration(passed.Load()))
+	}})
 	w.acquire("me")
 	pushed := w.pushAtGate("slow")
 	passed.Store(int64(time.Minute))
-	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET floor = %d, rescan = %[2]d`, w.schema, core.InstantOf(begun.Add(time.Minute))))
+	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET floor = %d, rescan = %[2]d`,
+		w.schema, core.InstantOf(begun.Add(time.Minute))))
 	w.openGate()
 	w.must(<-pushed)
 	stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})

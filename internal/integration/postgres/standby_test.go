@@ -40,10 +40,16 @@ func newOnStandby(t *testing.T) *onStandby {
 	o.claims = o.next(1).Claims
 	o.must(o.push(o.store, "queued"))
 	o.must(pgx.BeginFunc(t.Context(), pair.Primary, func(tx pgx.Tx) error { return o.push(o.store.Tx(tx), "waits") }))
-	_, err := o.store.Import(t.Context(), ports.ImportRequest{Shard: o.turn.Lease.Shard, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{
-		{ID: "dead", Group: "why", Error: "why", Payloads: []core.Payload{{Data: []byte("x")}}}}})
+	_, err := o.store.Import(t.Context(), ports.ImportRequest{
+		Shard:      o.turn.Lease.Shard,
+		Shards:     1,
+		Generation: 1,
+		DeadLetters: []core.DeadLetter{
+			{ID: "dead", Group: "why", Error: "why", Payloads: []core.Payload{{Data: []byte("x")}}}},
+	})
 	o.must(err)
-	_, err = o.store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "owner", Name: "n1"}, TTL: time.Hour})
+	_, err = o.store.Announce(t.Context(),
+		ports.AnnounceRequest{Node: ports.Node{Owner: "owner", Name: "n1"}, TTL: time.Hour})
 	o.must(err)
 	o.must(o.store.Audit(t.Context(), ports.Action{ID: "0", Verb: "pause"}))
 	o.must(o.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: []ports.Record{
@@ -135,10 +141,20 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 			return pgx.BeginFunc(ctx, o.pair.Standby, func(tx pgx.Tx) error { return pushOn(ctx, s.Tx(tx), "new") })
 		},
 		"Settle in a transaction": func(ctx context.Context) error {
-			return pgx.BeginFunc(ctx, o.pair.Standby, func(tx pgx.Tx) error { return s.Tx(tx).Settle(ctx, lease.Shard, turn.Settlements) })
+			return pgx.BeginFunc(ctx, o.pair.Standby, func(tx pgx.Tx) error {
+				return s.Tx(tx).Settle(ctx, lease.Shard, turn.Settlements)
+			})
 		},
 		"Acquire": func(ctx context.Context) error {
-			_, err := s.Acquire(ctx, ports.AcquireRequest{Shard: lease.Shard, Shards: 1, Generation: 1, Owner: "owner", Attempt: 2, TTL: turn.TTL})
+			_, err := s.Acquire(ctx,
+				ports.AcquireRequest{
+					Shard:      lease.Shard,
+					Shards:     1,
+					Generation: 1,
+					Owner:      "owner",
+					Attempt:    2,
+					TTL:        turn.TTL,
+				})
 			return err
 		},
 		"Turn": func(ctx context.Context) error { _, err := s.Turn(ctx, turn); return err },
@@ -149,7 +165,8 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 		"Release": func(ctx context.Context) error { return s.Release(ctx, lease) },
 		"Heads":   func(ctx context.Context) error { _, err := s.Heads(ctx, []core.Shard{lease.Shard}); return err },
 		"Permit": func(ctx context.Context) error {
-			_, err := s.Permit(ctx, ports.PermitRequest{Queue: "orders", Owner: "owner", Attempt: 1, Limit: 1, Want: 1, TTL: turn.TTL})
+			_, err := s.Permit(ctx,
+				ports.PermitRequest{Queue: "orders", Owner: "owner", Attempt: 1, Limit: 1, Want: 1, TTL: turn.TTL})
 			return err
 		},
 		"Announce": func(ctx context.Context) error {
@@ -160,7 +177,9 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 		"DrainNode": func(ctx context.Context) error { return s.DrainNode(ctx, "owner", true) },
 		"Audit":     func(ctx context.Context) error { return s.Audit(ctx, ports.Action{ID: "1", Verb: "pause"}) },
 		"Record": func(ctx context.Context) error {
-			return s.Record(ctx, ports.RecordRequest{Owner: "owner", Records: []ports.Record{{Queue: "orders", Stats: core.Stats{Processed: 1}}}})
+			return s.Record(ctx, ports.RecordRequest{
+				Owner: "owner", Records: []ports.Record{{Queue: "orders", Stats: core.Stats{Processed: 1}}},
+			})
 		},
 		"Pause":  func(ctx context.Context) error { return s.Pause(ctx, "orders") },
 		"Resume": func(ctx context.Context) error { return s.Resume(ctx, "orders") },
@@ -185,8 +204,13 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 			return err
 		},
 		"Import": func(ctx context.Context) error {
-			_, err := s.Import(ctx, ports.ImportRequest{Shard: lease.Shard, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{
-				{ID: "more", Group: "why", Payloads: []core.Payload{{Data: []byte("x")}}}}})
+			_, err := s.Import(ctx, ports.ImportRequest{
+				Shard:      lease.Shard,
+				Shards:     1,
+				Generation: 1,
+				DeadLetters: []core.DeadLetter{
+					{ID: "more", Group: "why", Payloads: []core.Payload{{Data: []byte("x")}}}},
+			})
 			return err
 		},
 		"Import of jobs": func(ctx context.Context) error {
@@ -226,8 +250,20 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 		}
 	}
 	want := map[string]any{
-		"Queues": 1, "Nodes": 1, "Actions": 1, "Stats": []int64{1, 1, 1}, "History": uint64(7), "Jobs": 1, "Claimed": 1, "Morgue": 1, "Groups": int64(1),
-		"Find": true, "QuarantinedShards": 0, "Quarantined": 0, "Discard": 0, "Tracked": 0,
+		"Queues":            1,
+		"Nodes":             1,
+		"Actions":           1,
+		"Stats":             []int64{1, 1, 1},
+		"History":           uint64(7),
+		"Jobs":              1,
+		"Claimed":           1,
+		"Morgue":            1,
+		"Groups":            int64(1),
+		"Find":              true,
+		"QuarantinedShards": 0,
+		"Quarantined":       0,
+		"Discard":           0,
+		"Tracked":           0,
 	}
 	got := map[string]any{}
 	for name, look := range looks {
@@ -244,7 +280,8 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 	if v, err := inspector.Why(t.Context(), "orders", "claimed"); err != nil {
 		t.Errorf("Why gave %+v, %v", v, err)
 	}
-	if statuses := kit.Checked(t, o.standby); statuses["writes"] != "warn" || statuses["answers"] != "ok" || statuses["inbox"] != "ok" {
+	if statuses := kit.Checked(t, o.standby); statuses["writes"] != "warn" || statuses["answers"] != "ok" ||
+		statuses["inbox"] != "ok" {
 		t.Errorf("the checks of a standby are %v", statuses)
 	}
 	before := o.dump()
@@ -256,7 +293,9 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 				t.Errorf("%s on a standby: %v; want an error that says how to find the primary", name, err)
 			}
 			if got := errors.Is(err, ports.ErrUnusable); got != operatorsCall(name) {
-				t.Errorf("%s on a standby is ErrUnusable: %t; want true only for an operator's call, which is not repeated", name, got)
+				t.Errorf("%s on a standby is ErrUnusable: %t; "+
+					"want true only for an operator's call, which is not repeated",
+					name, got)
 			}
 		})
 	}
@@ -282,7 +321,11 @@ func TestPostgresAPushWaitsForTheStandby(t *testing.T) {
 		pushed := make(chan error, 1)
 		go func() { pushed <- pushOn(t.Context(), store, end) }()
 		(&viewed{t: t}).eventually("a push waits for the standby", func() (ended bool) {
-			must(t, pair.Primary.QueryRow(t.Context(), `SELECT count(`+end+`(pid)) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'`).Scan(&ended))
+			must(t,
+				pair.Primary.QueryRow(t.Context(), `SELECT count(`+end+
+					`(pid)) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'`).Scan(
+					&ended,
+				))
 			return ended
 		})
 		err := <-pushed
@@ -291,7 +334,9 @@ func TestPostgresAPushWaitsForTheStandby(t *testing.T) {
 		}
 	}
 	var stored string
-	must(t, pair.Primary.QueryRow(t.Context(), `SELECT string_agg(id || ' ' || has_more, ', ' ORDER BY id) FROM skein.jobs`).Scan(&stored))
+	must(t,
+		pair.Primary.QueryRow(t.Context(),
+			`SELECT string_agg(id || ' ' || has_more, ', ' ORDER BY id) FROM skein.jobs`).Scan(&stored))
 	if want := "pg_cancel_backend false, pg_terminate_backend false"; stored != want {
 		t.Errorf("stored are %s; want %s", stored, want)
 	}

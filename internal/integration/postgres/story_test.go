@@ -72,7 +72,8 @@ func (s *dbasStory) push() {
 		return
 	}
 	push := func(p ports.Producer, rule core.PushRule, entries ...core.Entry) {
-		r, err := p.Push(s.ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Rule: rule, Entries: entries})
+		r, err := p.Push(s.ctx,
+			ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Rule: rule, Entries: entries})
 		s.see("push", r, err)
 	}
 	odd := core.Entry{ID: oddID, Payload: core.Payload{Data: oddData, Score: 0.1 + 0.2, Meta: oddData}}
@@ -90,7 +91,8 @@ func (s *dbasStory) push() {
 	push(s.store, core.PushRule{}, many...)
 	s.see("transaction", nil, pgx.BeginFunc(s.ctx, s.pool, func(tx pgx.Tx) error {
 		tell := &dbasStory{ctx: s.ctx}
-		r, err := s.store.Tx(tx).Push(s.ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{odd, null, again}})
+		r, err := s.store.Tx(tx).Push(s.ctx,
+			ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{odd, null, again}})
 		tell.see("push", r, err)
 		s.seen = append(s.seen, tell.seen...)
 		return tell.err
@@ -134,13 +136,19 @@ func (s *dbasStory) work() {
 	s.see("renew", r, err)
 	h, err := s.store.Heads(s.ctx, []core.Shard{s.turn.Lease.Shard})
 	s.see("heads", h, err)
-	p, err := s.store.Permit(s.ctx, ports.PermitRequest{Queue: "orders", Owner: oddID, Attempt: 1, Limit: 2, Want: 1, TTL: time.Minute})
+	p, err := s.store.Permit(s.ctx,
+		ports.PermitRequest{Queue: "orders", Owner: oddID, Attempt: 1, Limit: 2, Want: 1, TTL: time.Minute})
 	s.see("permit", p, err)
 	n, err := s.store.Announce(s.ctx, ports.AnnounceRequest{TTL: time.Minute, Node: ports.Node{
-		Owner: oddID, Name: oddText, Queues: []string{"NULL", `a"b`}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: `a"b`}}}}})
+		Owner:  oddID,
+		Name:   oddText,
+		Queues: []string{"NULL", `a"b`},
+		Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: `a"b`}}}}})
 	s.see("announce", n, err)
 	s.see("record", nil, s.store.Record(s.ctx, ports.RecordRequest{Owner: oddID, Records: []ports.Record{
-		{Queue: "orders", Minute: n.Now.Minute(), Stats: core.Stats{Processed: 3, WaitSquares: 0.1 + 0.2, RunSquares: 1e-300}}}}))
+		{Queue: "orders", Minute: n.Now.Minute(), Stats: core.Stats{
+			Processed: 3, WaitSquares: 0.1 + 0.2, RunSquares: 1e-300,
+		}}}}))
 }
 
 // look makes the reading calls of an operator.
@@ -177,10 +185,16 @@ func (s *dbasStory) act() {
 	letters := ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant, Limit: 10}
 	s.see("pause", nil, s.store.Pause(s.ctx, "orders"))
 	s.see("resume", nil, s.store.Resume(s.ctx, "orders"))
-	r, err := s.store.Import(s.ctx, ports.ImportRequest{Shard: shard, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{
-		{ID: oddID, Group: oddText, Error: oddText, Payloads: []core.Payload{{Data: oddData, Score: 0.1}}}}})
+	r, err := s.store.Import(s.ctx, ports.ImportRequest{
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		DeadLetters: []core.DeadLetter{
+			{ID: oddID, Group: oddText, Error: oddText, Payloads: []core.Payload{{Data: oddData, Score: 0.1}}}},
+	})
 	see("import", r, err)
-	r, err = s.store.Edit(s.ctx, ports.EditRequest{Shard: shard, ID: oddID, Old: oddData, New: append([]byte("new"), oddData...)})
+	r, err = s.store.Edit(s.ctx,
+		ports.EditRequest{Shard: shard, ID: oddID, Old: oddData, New: append([]byte("new"), oddData...)})
 	see("edit", r, err)
 	r, err = s.store.Expedite(s.ctx, jobs("id-1", "id-2", "id-3"))
 	see("expedite", r, err)

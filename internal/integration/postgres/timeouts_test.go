@@ -25,9 +25,12 @@ func TestPostgresAStatementTimeoutIsNamed(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
-	hurried := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["statement_timeout"] = "500ms" })
+	hurried := kit.PoolLike(t, pool, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["statement_timeout"] = "500ms"
+	})
 	store := postgres.New(hurried, postgres.Options{Schema: schema, NoWakeups: true})
-	_, err := postgres.New(pool, postgres.Options{Schema: schema, NoWakeups: true}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	_, err := postgres.New(pool, postgres.Options{Schema: schema, NoWakeups: true}).Declare(t.Context(),
+		ports.DeclareRequest{Queue: "orders", Shards: 1})
 	must(t, err)
 	must(t, pgx.BeginFunc(t.Context(), pool, func(holds pgx.Tx) error {
 		if _, err := holds.Exec(t.Context(), `LOCK TABLE `+schema+`.inbox IN ACCESS EXCLUSIVE MODE`); err != nil {
@@ -46,14 +49,16 @@ func TestPostgresAStatementTimeoutIsNamed(t *testing.T) {
 			if c.Name != "inbox" {
 				continue
 			}
-			if c.Status != ports.CheckUnknown || !strings.Contains(c.Advice, "statement_timeout") || strings.Contains(c.Advice, "grant") {
+			if c.Status != ports.CheckUnknown || !strings.Contains(c.Advice, "statement_timeout") ||
+				strings.Contains(c.Advice, "grant") {
 				t.Errorf("a check that is cancelled: %+v; want advice on statement_timeout", c)
 			}
 		}
 		_, err = holds.Exec(t.Context(), `LOCK TABLE `+schema+`.migrations IN ACCESS EXCLUSIVE MODE`)
 		must(t, err)
 		checks, err = postgres.New(hurried, postgres.Options{Schema: schema}).Check(t.Context())
-		if err != nil || len(checks) != 1 || checks[0].Name != "answers" || !strings.Contains(checks[0].Advice, "statement_timeout") {
+		if err != nil || len(checks) != 1 || checks[0].Name != "answers" ||
+			!strings.Contains(checks[0].Advice, "statement_timeout") {
 			t.Errorf("a store whose first look is cancelled: %+v, %v", checks, err)
 		}
 		return nil
@@ -107,7 +112,9 @@ func TestPostgresACallWaitsForATableByLockTimeouts(t *testing.T) {
 				must(t, err)
 				defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
 				timeouts := &lockTimeouts{after: func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }}
-				traced := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.Tracer, c.MaxConns = timeouts, 1 })
+				traced := kit.PoolLike(t, pool, func(c *pgxpool.Config) {
+					c.ConnConfig.Tracer, c.MaxConns = timeouts, 1
+				})
 				store := postgres.New(traced, postgres.Options{Schema: schema, NoWakeups: true})
 				_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 				must(t, err)
@@ -121,7 +128,8 @@ func TestPostgresACallWaitsForATableByLockTimeouts(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				if err := tt.call(ctx, store); err != nil || timeouts.count.Load() == 0 {
-					t.Errorf("the call gave %v after %d lock timeouts, want nil after the first", err, timeouts.count.Load())
+					t.Errorf("the call gave %v after %d lock timeouts, want nil after the first",
+						err, timeouts.count.Load())
 				}
 			})
 		}

@@ -43,7 +43,11 @@ func transactors(t testing.TB, pool *pgxpool.Pool) map[string]transactor {
 		plain.Close()
 		textual.Close()
 	})
-	return map[string]transactor{"pgx": pgxTransactor(pool), "sql": sqlTransactor(plain), "sql as text": sqlTransactor(textual)}
+	return map[string]transactor{
+		"pgx":         pgxTransactor(pool),
+		"sql":         sqlTransactor(plain),
+		"sql as text": sqlTransactor(textual),
+	}
 }
 
 func pgxTransactor(pool *pgxpool.Pool) transactor {
@@ -173,7 +177,9 @@ func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), "CREATE TABLE "+schema+".effects (id text)"); err != nil {
 		t.Fatal(err)
 	}
-	queue := skein.NewQueue("orders", skein.QueueOptions[string]{MaxRetries: 3, Backoff: func(int) time.Duration { return 0 }})
+	queue := skein.NewQueue("orders", skein.QueueOptions[string]{MaxRetries: 3, Backoff: func(int) time.Duration {
+		return 0
+	}})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	for name, within := range transactors(t, pool) {
 		for _, end := range []error{nil, errRollBack} {
@@ -187,7 +193,8 @@ func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 			h := queue.Handler(func(ctx context.Context, id string, _ []string) error {
 				tries++
 				err := within(ctx, store, func(tx doer) error {
-					err := errors.Join(skein.SettleIn(ctx, tx), tx.exec("INSERT INTO "+schema+".effects VALUES ($1)", id))
+					err := errors.Join(skein.SettleIn(ctx, tx),
+						tx.exec("INSERT INTO "+schema+".effects VALUES ($1)", id))
 					if tries == 1 && err == nil {
 						err = end
 					}
@@ -202,7 +209,9 @@ func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			var effects int
-			if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM "+schema+".effects WHERE id = $1", id).Scan(&effects); err != nil {
+			if err := pool.QueryRow(
+				t.Context(), "SELECT count(*) FROM "+schema+".effects WHERE id = $1", id,
+			).Scan(&effects); err != nil {
 				t.Fatal(err)
 			}
 			wantTries := 1
@@ -231,12 +240,14 @@ func TestPostgresTransactionKeepsTheDriversError(t *testing.T) {
 	for name, within := range transactors(t, pool) {
 		err := within(t.Context(), store, func(tx doer) error {
 			_ = tx.exec("SELECT 1/0")
-			_, err := tx.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
+			_, err := tx.Push(t.Context(),
+				ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
 			return err
 		})
 		var coded interface{ SQLState() string }
 		var failed *ports.PushError
-		if !errors.As(err, &coded) || coded.SQLState() != "25P02" || !errors.As(err, &failed) || len(failed.Entries) != 1 {
+		if !errors.As(err, &coded) || coded.SQLState() != "25P02" || !errors.As(err, &failed) ||
+			len(failed.Entries) != 1 {
 			t.Errorf("%s: %v; want a *PushError around SQLSTATE 25P02, an aborted transaction", name, err)
 		}
 	}
@@ -286,13 +297,15 @@ func TestAPushInATransactionThatHasEndedIsRefused(t *testing.T) {
 			}
 			var late doer
 			must(t, transact(t.Context(), store, func(d doer) error { late = d; return nil }))
-			refusedInTx(t, name, q.Push(t.Context(), client.Via(late.Tx), "a", "x"), "the transaction has ended; push and settle in it before")
+			refusedInTx(t, name, q.Push(t.Context(), client.Via(late.Tx), "a", "x"),
+				"the transaction has ended; push and settle in it before")
 			failed := errors.New("rolled back")
 			err := transact(t.Context(), store, func(d doer) error {
 				if d.exec("SELECT 1/0") == nil {
 					t.Error("it can be divided by 0")
 				}
-				refusedInTx(t, name, q.Push(t.Context(), client.Via(d.Tx), "a", "x"), "a statement before this one has failed")
+				refusedInTx(t, name, q.Push(t.Context(), client.Via(d.Tx), "a", "x"),
+					"a statement before this one has failed")
 				return failed
 			})
 			if !errors.Is(err, failed) {
@@ -306,7 +319,8 @@ func TestAPushInATransactionThatHasEndedIsRefused(t *testing.T) {
 // the reason.
 func refusedInTx(t *testing.T, name string, err error, why string) {
 	t.Helper()
-	if !errors.Is(err, ports.ErrInvalidRequest) || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "not known") ||
+	if !errors.Is(err, ports.ErrInvalidRequest) || !strings.Contains(err.Error(), why) ||
+		strings.Contains(err.Error(), "not known") ||
 		strings.Contains(err.Error(), "migrate") {
 		t.Errorf("%s: Push = %v, want ErrInvalidRequest with %q", name, err, why)
 	}

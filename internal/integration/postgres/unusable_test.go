@@ -26,7 +26,8 @@ func TestPostgresSaysWhatNoWaitingCures(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kit.Exec(t, pool, `CREATE ROLE known LOGIN PASSWORD 'secret'; CREATE ROLE weak LOGIN; GRANT USAGE ON SCHEMA skein TO weak;
+	kit.Exec(t, pool,
+		`CREATE ROLE known LOGIN PASSWORD 'secret'; CREATE ROLE weak LOGIN; GRANT USAGE ON SCHEMA skein TO weak;
 		GRANT SELECT ON skein.migrations TO weak; CREATE ROLE shut LOGIN`)
 	kit.Exec(t, pool, `CREATE DATABASE bare`)
 	letIn(t, pool, "host all known all scram-sha-256", "host all shut all reject", "host all all all trust")
@@ -66,7 +67,8 @@ func TestPostgresSaysWhatNoWaitingCures(t *testing.T) {
 			_, err = store.Heads(t.Context(), []core.Shard{{Queue: "orders"}})
 			kit.Unusable(t, "Heads", err, tt.says)
 			if n := tries.failed.Load(); n > 2 {
-				t.Errorf("two calls failed in %d connects and statements; what no waiting cures is not to be repeated", n)
+				t.Errorf("two calls failed in %d connects and statements; what no waiting cures is not to be repeated",
+					n)
 			}
 			kit.Unusable(t, "a call in a transaction", pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 				if tt.connect != nil {
@@ -148,7 +150,8 @@ func TestPostgresMigrateSaysWhatNoWaitingCures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			other := kit.PoolLike(t, pool, func(c *pgxpool.Config) { tt.connect(c.ConnConfig) })
-			kit.Unusable(t, "Migrate", postgres.Migrate(t.Context(), other, postgres.MigrateOptions{Schema: tt.schema}), tt.says)
+			kit.Unusable(t, "Migrate",
+				postgres.Migrate(t.Context(), other, postgres.MigrateOptions{Schema: tt.schema}), tt.says)
 		})
 	}
 }

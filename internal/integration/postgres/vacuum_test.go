@@ -74,7 +74,8 @@ func TestPostgresSaysThatAVacuumFailed(t *testing.T) {
 	lines := make(chan string, 100)
 	logger := slog.New(slog.NewTextHandler(lineWriter(lines), nil))
 	failing := kit.PoolLike(t, w.pool, func(c *pgxpool.Config) { c.ConnConfig.Tracer = failsVacuums{} })
-	w.store = postgres.New(failing, postgres.Options{Schema: w.schema, NoWakeups: true, VacuumEvery: vacuumBatch, Logger: logger})
+	w.store = postgres.New(failing,
+		postgres.Options{Schema: w.schema, NoWakeups: true, VacuumEvery: vacuumBatch, Logger: logger})
 	w.acquire("me")
 	deadline := time.Now().Add(testservers.Patience)
 	for n := 0; len(lines) < 2; n++ { // one for each group of tables
@@ -110,7 +111,8 @@ func TestPostgresVacuumsWhatWasBusy(t *testing.T) {
 	tx, err := w.pool.Begin(t.Context())
 	w.must(err)
 	defer tx.Rollback(context.Background()) // or the pool waits for it
-	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgx.Identifier{w.schema, "jobs"}.Sanitize()+" IN SHARE UPDATE EXCLUSIVE MODE")
+	_, err = tx.Exec(t.Context(),
+		"LOCK TABLE "+pgx.Identifier{w.schema, "jobs"}.Sanitize()+" IN SHARE UPDATE EXCLUSIVE MODE")
 	w.must(err)
 	deadline := time.Now().Add(testservers.Patience)
 	for n := 0; w.vacuums("claimed") == 0; n++ {
@@ -162,7 +164,8 @@ func (w *vacuumed) handle(n int) {
 // vacuums returns how often a table was vacuumed, without autovacuum.
 func (w *vacuumed) vacuums(table string) (n int) {
 	w.t.Helper()
-	w.must(w.pool.QueryRow(w.t.Context(), `SELECT vacuum_count FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = $2`,
+	w.must(w.pool.QueryRow(w.t.Context(),
+		`SELECT vacuum_count FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = $2`,
 		w.schema, table).Scan(&n))
 	return n
 }

@@ -31,7 +31,8 @@ func newViewed(t testing.TB, shards int) *viewed {
 	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: v.schema}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := v.open(postgres.Options{}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: shards, IndexIDs: true})
+	_, err := v.open(postgres.Options{}).Declare(t.Context(),
+		ports.DeclareRequest{Queue: "orders", Shards: shards, IndexIDs: true})
 	v.must(err)
 	return v
 }
@@ -68,7 +69,8 @@ func (v *viewed) push(p ports.Producer, at core.When, ids ...string) {
 	v.t.Helper()
 	r := ports.PushRequest{Queue: "orders", Shards: v.shards, Generation: 1}
 	for _, id := range ids {
-		r.Entries = append(r.Entries, core.Entry{ID: id, When: at, Payload: core.Payload{Data: []byte("for " + id), Score: 1}})
+		r.Entries = append(r.Entries,
+			core.Entry{ID: id, When: at, Payload: core.Payload{Data: []byte("for " + id), Score: 1}})
 	}
 	_, err := p.Push(v.t.Context(), r)
 	v.must(err)

@@ -167,7 +167,8 @@ func TestPostgresTellsWhyItCantListen(t *testing.T) {
 	})
 	v.push(s, core.When{}, "all else works")
 	_, err := s.Wakeups(t.Context(), core.Shards("orders", 1))
-	if err == nil || !strings.Contains(err.Error(), "set Options.Listen to a direct connection, or set Options.NoWakeups") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "set Options.Listen to a direct connection, or set Options.NoWakeups") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -239,7 +240,8 @@ func TestPostgresTellsOfJobsThatAreThere(t *testing.T) {
 	notifies := func(due core.Instant) bool {
 		t.Helper()
 		var n int
-		v.must(v.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+v.schema+`.notify_wakeups('none', '{orders}', '{0}', ARRAY[$1::bigint])`,
+		v.must(v.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+v.schema+
+			`.notify_wakeups('none', '{orders}', '{0}', ARRAY[$1::bigint])`,
 			int64(due)).Scan(&n))
 		return n > 0
 	}

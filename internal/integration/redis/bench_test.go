@@ -60,7 +60,8 @@ func (l *load) push(n int) {
 			entries[i].Tags = "vip"
 		}
 	}
-	_, err := l.store.Push(l.b.Context(), ports.PushRequest{Queue: l.queue.Queue, Shards: l.queue.Shards, Generation: 1, Entries: entries})
+	_, err := l.store.Push(l.b.Context(),
+		ports.PushRequest{Queue: l.queue.Queue, Shards: l.queue.Shards, Generation: 1, Entries: entries})
 	if err != nil {
 		l.b.Fatal(err)
 	}
@@ -83,11 +84,14 @@ func BenchmarkRedisPush(b *testing.B) {
 func (l *load) acquire(want int) ports.TurnRequest {
 	l.b.Helper()
 	shard := core.Shard{Queue: l.queue.Queue}
-	a, err := l.store.Acquire(l.b.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: time.Hour})
+	a, err := l.store.Acquire(l.b.Context(),
+		ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: time.Hour})
 	if err != nil {
 		l.b.Fatal(err)
 	}
-	return ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "bench", Token: a.Token}, TTL: time.Hour, Want: want, Node: "bench"}
+	return ports.TurnRequest{
+		Lease: ports.Lease{Shard: shard, Owner: "bench", Token: a.Token}, TTL: time.Hour, Want: want, Node: "bench",
+	}
 }
 
 // turn makes the next turn, and returns how many jobs it has claimed. The one after it settles

@@ -22,8 +22,9 @@ import (
 )
 
 var (
-	boundsJobs = flag.Int("bounds.jobs", 64, "how many jobs of 1,000 payloads TestRedisCallsAreBounded makes, at most 250")
-	boundsHot  = flag.Int("bounds.hot", 100_000, "how many payloads of one id TestRedisCallsAreBounded makes")
+	boundsJobs = flag.Int("bounds.jobs", 64,
+		"how many jobs of 1,000 payloads TestRedisCallsAreBounded makes, at most 250")
+	boundsHot = flag.Int("bounds.hot", 100_000, "how many payloads of one id TestRedisCallsAreBounded makes")
 )
 
 // TestRedisCallsAreBounded compares the server's processor time for a call with a bound, in a
@@ -77,7 +78,8 @@ func (b *bounds) oneJob(n int) {
 	b.steps("bury", b.store.Bury, ids)
 	b.within("edit", 30*time.Millisecond, func() {
 		data := append([]byte("1"), bytes.Repeat([]byte("x"), 99)...)
-		reply, err := b.store.Edit(b.t.Context(), ports.EditRequest{Shard: b.shard, ID: ids[0], Old: data, New: []byte("new")})
+		reply, err := b.store.Edit(b.t.Context(),
+			ports.EditRequest{Shard: b.shard, ID: ids[0], Old: data, New: []byte("new")})
 		must(b.t, err)
 		if reply.Handled != 1 {
 			b.t.Error("a payload was not found")
@@ -92,7 +94,9 @@ func (b *bounds) oneJob(n int) {
 func (b *bounds) largePayloads() {
 	b.fill("large", 1, 256, 256<<10)
 	var claims []core.Claim
-	b.within("turn that claims 4 MiB", 150*time.Millisecond, func() { claims = b.turn(ports.TurnRequest{Want: 1}).Claims })
+	b.within("turn that claims 4 MiB", 150*time.Millisecond, func() {
+		claims = b.turn(ports.TurnRequest{Want: 1}).Claims
+	})
 	if len(claims) != 1 || len(claims[0].Payloads) != 16 {
 		b.t.Fatal("a turn did not claim 16 payloads of a job")
 	}
@@ -204,7 +208,13 @@ type bounds struct {
 func newBounds(t *testing.T) *bounds {
 	t.Helper()
 	client := testservers.OwnRedis(t)
-	b := &bounds{t: t, client: client, store: redis.New(client, redis.Options{}), shard: core.Shard{Queue: "orders"}, slowest: map[string]time.Duration{}}
+	b := &bounds{
+		t:       t,
+		client:  client,
+		store:   redis.New(client, redis.Options{}),
+		shard:   core.Shard{Queue: "orders"},
+		slowest: map[string]time.Duration{},
+	}
 	t.Cleanup(func() {
 		for _, name := range slices.Sorted(maps.Keys(b.slowest)) {
 			t.Logf("%-30s at most %v", name, b.slowest[name])
@@ -236,7 +246,8 @@ func (b *bounds) fill(name string, jobs, payloads, size int) []string {
 		if len(entries) == 0 {
 			return
 		}
-		_, err := b.store.Push(b.t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+		_, err := b.store.Push(b.t.Context(),
+			ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 		must(b.t, err)
 		entries, bytes = entries[:0], 0
 	}

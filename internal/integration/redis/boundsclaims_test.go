@@ -80,7 +80,8 @@ func TestRedisCallsReadNoClaimsBesideLargeClaims(t *testing.T) {
 	n, lease := b.last, b.lease
 	b.readsNoClaims("repeated acquire", func() {
 		if got := b.acquire("test", 1); got.Token != lease.Token || len(got.Claims) != 0 {
-			t.Errorf("a repeated acquire returns the token %d and %d claims, want %d and none", got.Token, len(got.Claims), lease.Token)
+			t.Errorf("a repeated acquire returns the token %d and %d claims, want %d and none",
+				got.Token, len(got.Claims), lease.Token)
 		}
 	})
 	b.last = n
@@ -94,7 +95,8 @@ func TestRedisCallsReadNoClaimsBesideLargeClaims(t *testing.T) {
 		r := settlements(claims, core.Outcome{Kind: kind}, 100)
 		b.readsNoClaims("turn that skips "+kind.String(), func() {
 			if got := b.turn(r); len(got.Skipped) != hugeJobs || len(got.Deferred) != 0 {
-				t.Errorf("settlements of others: %d are skipped and %d deferred, want all %d skipped", len(got.Skipped), len(got.Deferred), hugeJobs)
+				t.Errorf("settlements of others: %d are skipped and %d deferred, want all %d skipped",
+					len(got.Skipped), len(got.Deferred), hugeJobs)
 			}
 		})
 	}
@@ -114,7 +116,8 @@ func TestRedisCallsReadNoClaimsBesideLargeClaims(t *testing.T) {
 	b.readsNoClaims("turn that is done", func() {
 		r := settlements(claims, core.Outcome{Kind: core.Done}, 0)
 		if got := b.turn(r); len(got.Skipped) != 0 || len(got.Deferred) != 0 || len(got.Cancellations) != 0 {
-			t.Errorf("done: %d skipped, %d deferred, %d cancelled", len(got.Skipped), len(got.Deferred), len(got.Cancellations))
+			t.Errorf("done: %d skipped, %d deferred, %d cancelled",
+				len(got.Skipped), len(got.Deferred), len(got.Cancellations))
 		}
 	})
 	b.noNotes()
@@ -125,7 +128,8 @@ func TestRedisCallsReadNoClaimsBesideLargeClaims(t *testing.T) {
 func refsOf(claims []core.Claim, later int64) (refs []core.ClaimRef, ids []string) {
 	for _, c := range claims {
 		ids = append(ids, c.ID)
-		refs = append(refs, core.ClaimRef{ID: c.ID, Receipt: core.Receipt{Token: c.Receipt.Token, Number: c.Receipt.Number + later}})
+		refs = append(refs,
+			core.ClaimRef{ID: c.ID, Receipt: core.Receipt{Token: c.Receipt.Token, Number: c.Receipt.Number + later}})
 	}
 	return refs, ids
 }
@@ -138,7 +142,8 @@ var onClaims = regexp.MustCompile(`(?i)^\S+ \[[^]]*\] "(\w+)" "` + regexp.QuoteM
 func claimReads(lines []string) []string {
 	return slices.DeleteFunc(lines, func(line string) bool {
 		m := onClaims.FindStringSubmatch(line)
-		return m == nil || slices.Contains([]string{"exists", "hdel", "hexists", "hkeys", "hlen", "hset", "hstrlen"}, strings.ToLower(m[1]))
+		return m == nil || slices.Contains([]string{"exists", "hdel", "hexists", "hkeys", "hlen", "hset", "hstrlen"},
+			strings.ToLower(m[1]))
 	})
 }
 
@@ -267,7 +272,9 @@ func TestRedisLargeClaimsThatRunAloneEnd(t *testing.T) {
 			b := newBounds(t)
 			b.fill("alone", 1, 1, 8<<10)
 			claims := b.turn(ports.TurnRequest{Want: 1}).Claims
-			crashed := core.Settlement{ID: claims[0].ID, Receipt: claims[0].Receipt, Rest: core.Requeue, PutBack: core.PutBack{Recoveries: 2}}
+			crashed := core.Settlement{
+				ID: claims[0].ID, Receipt: claims[0].Receipt, Rest: core.Requeue, PutBack: core.PutBack{Recoveries: 2},
+			}
 			b.turn(ports.TurnRequest{Settlements: []core.Settlement{crashed}})
 			claims = b.turn(ports.TurnRequest{Want: 1}).Claims
 			b.fill("other", 1, 1, 10)
@@ -291,7 +298,8 @@ func TestRedisNotesGoWithDamagedClaims(t *testing.T) {
 	claims := b.turn(ports.TurnRequest{Want: 1}).Claims
 	stored, err := b.client.HGet(t.Context(), claimsKey, claims[0].ID).Result()
 	must(t, err)
-	must(t, b.client.HSet(t.Context(), claimsKey, claims[0].ID, stored[:24]+strings.Repeat("\xff", len(stored)-24)).Err())
+	must(t,
+		b.client.HSet(t.Context(), claimsKey, claims[0].ID, stored[:24]+strings.Repeat("\xff", len(stored)-24)).Err())
 	if got := b.acquire("test", 2).Claims; len(got) != 0 {
 		t.Errorf("%v are handed over", got)
 	}

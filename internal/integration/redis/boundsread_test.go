@@ -60,7 +60,8 @@ func TestRedisPushesAreBoundedByWhatTheyMeet(t *testing.T) {
 	}
 	must(t, b.client.ConfigSet(t.Context(), "slowlog-log-slower-than", "1000").Err())
 	b.leaves("push onto large jobs", func() {
-		_, err := b.store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+		_, err := b.store.Push(t.Context(),
+			ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 		must(t, err)
 	})
 	b.leaves("push of large entries", func() { b.fill("more", 30, 1, 2<<20) })
@@ -106,7 +107,12 @@ func TestRedisSettlementsAreBoundedByWhatTheyRead(t *testing.T) {
 		}
 	}
 	settle("turn that puts one payload of each back", claims[:44], func(c core.Claim) core.Settlement {
-		return core.Settlement{ID: c.ID, Receipt: c.Receipt, PutBack: core.PutBack{SameTime: true}, Except: []core.PayloadDisposition{{Position: 0, Disposition: core.Requeue}}}
+		return core.Settlement{
+			ID:      c.ID,
+			Receipt: c.Receipt,
+			PutBack: core.PutBack{SameTime: true},
+			Except:  []core.PayloadDisposition{{Position: 0, Disposition: core.Requeue}},
+		}
 	})
 	rest := append([]core.Claim{}, claims[44:]...)
 	settle("turn that is done", rest, func(c core.Claim) core.Settlement {
@@ -129,7 +135,8 @@ func (b *bounds) mixed(name string, jobs, small, large int) {
 				}
 				entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: data, Score: float64(k)}})
 			}
-			_, err := b.store.Push(b.t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+			_, err := b.store.Push(b.t.Context(),
+				ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 			must(b.t, err)
 		}
 	}

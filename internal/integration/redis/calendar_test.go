@@ -96,7 +96,9 @@ func (w *worker) due(limit int) ports.ShardTicks {
 
 func calendarCalls() []scriptCall {
 	change := func(name string, filled bool, changes ...ports.ScheduleChange) scriptCall {
-		return scriptCall{name, "change_schedules", filled, func(w *worker) error { return w.changeSchedules(changes...) }}
+		return scriptCall{name, "change_schedules", filled, func(w *worker) error {
+			return w.changeSchedules(changes...)
+		}}
 	}
 	late := one("a", 5)
 	late.When = core.At(core.InstantOf(frozenNow.Add(-time.Minute)))
@@ -180,7 +182,8 @@ func TestRedisADamagedScheduleStopsNoOther(t *testing.T) {
 			for _, r := range w.aside("a") {
 				if r.Place != ports.PlaceSchedule || string(r.Stored) != damaged ||
 					!strings.HasPrefix(r.Reason, "schedule x: it") || strings.Contains(r.Reason, "json") ||
-					!strings.HasSuffix(r.Reason, "; create the schedule again, and discard this record") || strings.Contains(r.Key, "\x00") {
+					!strings.HasSuffix(r.Reason, "; create the schedule again, and discard this record") ||
+					strings.Contains(r.Key, "\x00") {
 					t.Errorf("%s: a record that is %s is set aside as %+v", meets, name, r)
 				}
 				n, err := w.store.Discard(t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{r.Key}})
@@ -308,7 +311,9 @@ func TestRedisRecountRebuildsTheListsOfSchedules(t *testing.T) {
 		"other ticks":     {{"zadd", key("st"), 5, field("id-001", "x")}, {"zadd", key("st"), 7, field("nobody", "x")}},
 		"a tick too many": {{"zadd", key("st"), 5, field("idle", "x")}},
 		"names of nobody": {
-			{"zadd", key("sn"), 0, "nx\x00nobody"}, {"zadd", key("sn"), 0, "inobody\x00x"}, {"zadd", key("sn"), 0, "other"},
+			{"zadd", key("sn"), 0, "nx\x00nobody"},
+			{"zadd", key("sn"), 0, "inobody\x00x"},
+			{"zadd", key("sn"), 0, "other"},
 		},
 	} {
 		must(t, client.FlushAll(t.Context()).Err())
@@ -379,7 +384,12 @@ func TestRedisChangesOfSchedulesAreBounded(t *testing.T) {
 	}{
 		{"the job of the first is huge", []ports.ScheduleChange{firing("huge", 100, 10), firing("huge-2", 1, 10)}, 1},
 		{"many entries", []ports.ScheduleChange{
-			firing("b1", 100, 1), firing("b2", 100, 1), firing("b3", 100, 1), firing("b4", 100, 1), firing("b5", 100, 1), firing("b6", 1, 1),
+			firing("b1", 100, 1),
+			firing("b2", 100, 1),
+			firing("b3", 100, 1),
+			firing("b4", 100, 1),
+			firing("b5", 100, 1),
+			firing("b6", 1, 1),
 		}, 5},
 		{"large entries", []ports.ScheduleChange{firing("c1", 100, 60<<10), firing("c2", 100, 60<<10)}, 1},
 	} {
@@ -391,7 +401,8 @@ func TestRedisChangesOfSchedulesAreBounded(t *testing.T) {
 		}
 		met := reply.Met
 		if len(reply.Results) != tt.handled || met.New+met.Merged+met.Duplicate != pushed {
-			t.Errorf("%s: the results are %v, and the entries met %+v; want %d results", tt.name, reply.Results, met, tt.handled)
+			t.Errorf("%s: the results are %v, and the entries met %+v; want %d results",
+				tt.name, reply.Results, met, tt.handled)
 		}
 		stored, err := client.HExists(t.Context(), key("s"), field(tt.changes[len(tt.changes)-1].ID, "x")).Result()
 		if stored || err != nil {
@@ -431,7 +442,8 @@ func TestRedisAScheduleAddsNoCommandToTurns(t *testing.T) {
 		return calls
 	}
 	none := commands()
-	with := commands(created(scheduled("a", "nightly", frozenNow.Add(time.Hour))), created(scheduled("id-3", "x", frozenNow.Add(time.Hour))))
+	with := commands(created(scheduled("a", "nightly", frozenNow.Add(time.Hour))),
+		created(scheduled("id-3", "x", frozenNow.Add(time.Hour))))
 	if diff := cmp.Diff(none, with); diff != "" {
 		t.Errorf("commands without schedules and with two (-without +with):\n%s", diff)
 	}

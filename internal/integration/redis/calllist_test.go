@@ -16,7 +16,10 @@ import (
 // several ways.
 func scriptCalls() []scriptCall {
 	var all []scriptCall
-	for _, some := range [][]scriptCall{queueCalls(), nodeCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), damageCalls(), calendarCalls(), readCalls()} {
+	for _, some := range [][]scriptCall{
+		queueCalls(), nodeCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(),
+		damageCalls(), calendarCalls(), readCalls(),
+	} {
 		all = append(all, some...)
 	}
 	return all
@@ -79,7 +82,9 @@ func damageCalls() []scriptCall {
 			return err
 		}},
 		{"discard", "discard", true, func(w *worker) error {
-			_, err := w.store.Discard(w.t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{"1700000000000000qb", "1700000000000000qwhole", "never"}})
+			_, err := w.store.Discard(w.t.Context(), ports.DiscardRequest{
+				Shard: w.shard, Keys: []string{"1700000000000000qb", "1700000000000000qwhole", "never"},
+			})
 			return err
 		}},
 	}
@@ -168,7 +173,11 @@ func turnCalls() []scriptCall {
 	all = append(all, both("claims", func(*worker) ports.TurnRequest { return ports.TurnRequest{Want: 10} })...)
 	all = append(all, both("looks", func(*worker) ports.TurnRequest { return ports.TurnRequest{} })...)
 	for _, o := range []core.Outcome{
-		{Kind: core.Done}, {Kind: core.Untouched}, failure(), {Kind: core.Buried, Error: "bad"}, {Kind: core.Snoozed, Delay: time.Hour},
+		{Kind: core.Done},
+		{Kind: core.Untouched},
+		failure(),
+		{Kind: core.Buried, Error: "bad"},
+		{Kind: core.Snoozed, Delay: time.Hour},
 	} {
 		all = append(all, both("settles as "+o.Kind.String(), settling("a", 0, o))...)
 		all = append(all, both("settles as "+o.Kind.String()+" and claims", settling("a", 10, o))...)
@@ -185,8 +194,12 @@ func turnCalls() []scriptCall {
 		turn("settles a part of a job", true, settling("cut", 10, core.Outcome{Kind: core.Done})),
 		turn("buries what is dead", true, settling("dead", 0, core.Outcome{Kind: core.Buried, Error: "bad"})),
 		turn("buries in other groups", true, func(w *worker) ports.TurnRequest {
-			r := ports.TurnRequest{Settlements: w.settle("dead", core.Outcome{Kind: core.Buried, Error: "bad", Group: "new"})}
-			r.Settlements = append(r.Settlements, w.settle("a", core.Outcome{Kind: core.Buried, Error: "bad", Group: core.BuriedByHand})...)
+			r := ports.TurnRequest{
+				Settlements: w.settle("dead", core.Outcome{Kind: core.Buried, Error: "bad", Group: "new"}),
+			}
+			r.Settlements = append(r.Settlements, w.settle("a", core.Outcome{
+				Kind: core.Buried, Error: "bad", Group: core.BuriedByHand,
+			})...)
 			return r
 		}),
 		turn("settles all and claims another", true, func(w *worker) ports.TurnRequest {
@@ -198,7 +211,10 @@ func turnCalls() []scriptCall {
 		}),
 		turn("puts back a part of a job", true, settling("cut", 0, failure())),
 		turn("cuts a job", true, func(*worker) ports.TurnRequest { return ports.TurnRequest{Want: 10, PerJob: 2} }),
-		scriptCall{"turn again", "turn", true, func(w *worker) error { w.number--; return w.turn(ports.TurnRequest{}) }},
+		scriptCall{"turn again", "turn", true, func(w *worker) error {
+			w.number--
+			return w.turn(ports.TurnRequest{})
+		}},
 	)
 }
 
@@ -208,22 +224,45 @@ func stepCalls() []scriptCall {
 	}
 	all := []string{"plain", "failed", "large", "a", "cut", "whole"}
 	return []scriptCall{
-		step("expedite some", "expedite", func(w *worker) (ports.StepReply, error) { return w.store.Expedite(w.t.Context(), w.step(all...)) }),
-		step("expedite all", "expedite", func(w *worker) (ports.StepReply, error) { return w.store.Expedite(w.t.Context(), w.step()) }),
-		step("bury some", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step(all...)) }),
-		step("bury failed", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step()) }),
-		step("delete some", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step(all...)) }),
+		step("expedite some", "expedite", func(w *worker) (ports.StepReply, error) {
+			return w.store.Expedite(w.t.Context(), w.step(all...))
+		}),
+		step("expedite all", "expedite", func(w *worker) (ports.StepReply, error) {
+			return w.store.Expedite(w.t.Context(), w.step())
+		}),
+		step("bury some", "bury", func(w *worker) (ports.StepReply, error) {
+			return w.store.Bury(w.t.Context(), w.step(all...))
+		}),
+		step("bury failed", "bury", func(w *worker) (ports.StepReply, error) {
+			return w.store.Bury(w.t.Context(), w.step())
+		}),
+		step("delete some", "delete", func(w *worker) (ports.StepReply, error) {
+			return w.store.Delete(w.t.Context(), w.step(all...))
+		}),
 		step("delete payloads", "delete_payloads", func(w *worker) (ports.StepReply, error) {
 			s := w.step("plain", "large", "whole")
-			s.Payloads = [][]core.Payload{{{Data: []byte("p0"), Score: 0}}, {{Data: []byte("p3"), Score: 3}, {Data: []byte("p4"), Score: 4}}, {}}
+			s.Payloads = [][]core.Payload{
+				{{Data: []byte("p0"), Score: 0}}, {{Data: []byte("p3"), Score: 3}, {Data: []byte("p4"), Score: 4}}, {},
+			}
 			return w.store.Delete(w.t.Context(), s)
 		}),
-		step("import jobs", "import_jobs", func(w *worker) (ports.StepReply, error) { return w.importJobs("plain", "large", "elsewhere") }),
-		step("delete failed", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step()) }),
-		{"recount", "recount", true, func(w *worker) error { _, err := kit.Recounted(w.t.Context(), w.store, w.shard); return err }},
-		{"recount what is wrong", "recount", true, func(w *worker) error { _, err := kit.Recounted(w.t.Context(), w.store, w.shard); return err }},
+		step("import jobs", "import_jobs", func(w *worker) (ports.StepReply, error) {
+			return w.importJobs("plain", "large", "elsewhere")
+		}),
+		step("delete failed", "delete", func(w *worker) (ports.StepReply, error) {
+			return w.store.Delete(w.t.Context(), w.step())
+		}),
+		{"recount", "recount", true, func(w *worker) error {
+			_, err := kit.Recounted(w.t.Context(), w.store, w.shard)
+			return err
+		}},
+		{"recount what is wrong", "recount", true, func(w *worker) error {
+			_, err := kit.Recounted(w.t.Context(), w.store, w.shard)
+			return err
+		}},
 		step("cancel", "cancel", func(w *worker) (ports.StepReply, error) {
-			return w.store.Cancel(w.t.Context(), ports.CancelRequest{Shard: w.shard, IDs: []string{"a", "cut"}, Drop: true})
+			return w.store.Cancel(w.t.Context(),
+				ports.CancelRequest{Shard: w.shard, IDs: []string{"a", "cut"}, Drop: true})
 		}),
 	}
 }
@@ -237,19 +276,29 @@ func deadLetterCalls() []scriptCall {
 		dead("revive", "revive_purge", func(w *worker) (ports.StepReply, error) {
 			return w.store.Revive(w.t.Context(), w.dead("dead", "buried", "gone"))
 		}),
-		dead("revive a part", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Revive(w.t.Context(), part(w)) }),
+		dead("revive a part", "revive_purge", func(w *worker) (ports.StepReply, error) {
+			return w.store.Revive(w.t.Context(), part(w))
+		}),
 		dead("purge", "revive_purge", func(w *worker) (ports.StepReply, error) {
 			return w.store.Purge(w.t.Context(), w.dead("dead", "buried", "gone"))
 		}),
-		dead("purge a part", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), part(w)) }),
-		dead("revive a group", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Revive(w.t.Context(), w.group()) }),
-		dead("purge a group", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), w.group()) }),
+		dead("purge a part", "revive_purge", func(w *worker) (ports.StepReply, error) {
+			return w.store.Purge(w.t.Context(), part(w))
+		}),
+		dead("revive a group", "revive_purge", func(w *worker) (ports.StepReply, error) {
+			return w.store.Revive(w.t.Context(), w.group())
+		}),
+		dead("purge a group", "revive_purge", func(w *worker) (ports.StepReply, error) {
+			return w.store.Purge(w.t.Context(), w.group())
+		}),
 		dead("import", "import", func(w *worker) (ports.StepReply, error) { return w.importLetter() }),
 		dead("edit", "edit", func(w *worker) (ports.StepReply, error) {
-			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "dead", Old: []byte("p3"), New: []byte("new")})
+			return w.store.Edit(w.t.Context(),
+				ports.EditRequest{Shard: w.shard, ID: "dead", Old: []byte("p3"), New: []byte("new")})
 		}),
 		dead("edit the last payload", "edit", func(w *worker) (ports.StepReply, error) {
-			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "rest", Old: []byte("p0"), New: []byte("new")})
+			return w.store.Edit(w.t.Context(),
+				ports.EditRequest{Shard: w.shard, ID: "rest", Old: []byte("p0"), New: []byte("new")})
 		}),
 	}
 }
@@ -258,8 +307,13 @@ func deadLetterCalls() []scriptCall {
 func (w *worker) importJobs(ids ...string) (ports.StepReply, error) {
 	r := ports.ImportRequest{Shard: w.shard, Shards: 1, Generation: 1}
 	for _, id := range ids {
-		r.Jobs = append(r.Jobs, core.Job{ID: id, Payloads: []core.Payload{{Data: []byte("p3"), Score: 1}, {Data: []byte("other"), Score: 2, Meta: []byte("m")}},
-			State: core.State{PerformAt: core.InstantOf(frozenNow), RetryCount: 7, FirstPush: 1, Error: "boom"}})
+		r.Jobs = append(r.Jobs, core.Job{
+			ID: id,
+			Payloads: []core.Payload{
+				{Data: []byte("p3"), Score: 1}, {Data: []byte("other"), Score: 2, Meta: []byte("m")},
+			},
+			State: core.State{PerformAt: core.InstantOf(frozenNow), RetryCount: 7, FirstPush: 1, Error: "boom"},
+		})
 	}
 	return w.store.Import(w.t.Context(), r)
 }
@@ -268,7 +322,13 @@ func (w *worker) importJobs(ids ...string) (ports.StepReply, error) {
 func (w *worker) importLetter() (ports.StepReply, error) {
 	letter := func(id string) core.DeadLetter {
 		payloads := []core.Payload{{Data: []byte("p3"), Score: 1}, {Data: []byte("other"), Score: 2, Meta: []byte("m")}}
-		return core.DeadLetter{ID: id, ChangedAt: core.InstantOf(frozenNow), Error: "boom", Group: "boom", Payloads: payloads}
+		return core.DeadLetter{
+			ID:        id,
+			ChangedAt: core.InstantOf(frozenNow),
+			Error:     "boom",
+			Group:     "boom",
+			Payloads:  payloads,
+		}
 	}
 	return w.store.Import(w.t.Context(), ports.ImportRequest{
 		Shard: w.shard, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{letter("dead"), letter("elsewhere")},
@@ -281,7 +341,10 @@ func readCalls() []scriptCall {
 	}
 	page := ports.PageRequest{Queue: "orders", Limit: 100, Payloads: 100}
 	all := []scriptCall{
-		read("heads", "heads", func(w *worker) error { _, err := w.store.Heads(w.t.Context(), []core.Shard{w.shard}); return err }),
+		read("heads", "heads", func(w *worker) error {
+			_, err := w.store.Heads(w.t.Context(), []core.Shard{w.shard})
+			return err
+		}),
 		read("stats", "stats", func(w *worker) error {
 			_, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 			return err
@@ -303,7 +366,10 @@ func readCalls() []scriptCall {
 			_, err := w.store.History(w.t.Context(), ports.HistoryRequest{Queue: "orders"})
 			return err
 		}),
-		read("claimed", "claimed", func(w *worker) error { _, err := w.store.Claimed(w.t.Context(), page); return err }),
+		read("claimed", "claimed", func(w *worker) error {
+			_, err := w.store.Claimed(w.t.Context(), page)
+			return err
+		}),
 		read("rights", "rights", func(w *worker) error {
 			_, err := openFrozen(w.client).Queues(w.t.Context())
 			return err
@@ -315,14 +381,20 @@ func readCalls() []scriptCall {
 			return err
 		}))
 	}
-	for order, name := range map[ports.SortBy]string{ports.ByTime: "time", ports.ByID: "id", ports.RetryingByTime: "failed by time"} {
+	for order, name := range map[ports.SortBy]string{
+		ports.ByTime:         "time",
+		ports.ByID:           "id",
+		ports.RetryingByTime: "failed by time",
+	} {
 		all = append(all, read("jobs by "+name, "rows", func(w *worker) error {
 			_, err := w.store.Jobs(w.t.Context(), ports.JobsRequest{PageRequest: page, SortBy: order})
 			return err
 		}))
 	}
 	all = append(all, read("morgue behind many of one time", "places", func(w *worker) error {
-		behind := ports.PageRequest{Queue: "orders", After: ports.Cursor{Key: frozenNow.UnixMicro(), ID: "zz"}, Limit: 1}
+		behind := ports.PageRequest{
+			Queue: "orders", After: ports.Cursor{Key: frozenNow.UnixMicro(), ID: "zz"}, Limit: 1,
+		}
 		_, err := w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: behind})
 		return err
 	}))

@@ -71,7 +71,9 @@ func (w *worker) fill() {
 	w.must(w.turn(ports.TurnRequest{Want: 3}))
 	w.must(w.recorded(1, 1, 2))
 	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("failed", failure())}))
-	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad", Group: "bad"})}))
+	w.must(w.turn(ports.TurnRequest{
+		Settlements: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad", Group: "bad"}),
+	}))
 	w.must(w.push(many("dead", 20)...))
 	w.must(w.bury("dead"))
 	w.must(w.push(many("rest", 20)...))
@@ -88,7 +90,8 @@ func (w *worker) fill() {
 	w.must(w.bury("gone"))
 	w.must(w.push(untagged("whole", 20)...))
 	w.must(w.cancel("b"))
-	w.must(w.changeSchedules(created(scheduled("a", "due", frozenNow)), created(scheduled("idle", "never", time.Time{}))))
+	w.must(w.changeSchedules(created(scheduled("a", "due", frozenNow)),
+		created(scheduled("idle", "never", time.Time{}))))
 }
 
 func failure() core.Outcome {
@@ -133,7 +136,8 @@ func (w *worker) declare(queue string) error {
 }
 
 func (w *worker) push(entries ...core.Entry) error {
-	_, err := w.store.Push(w.t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+	_, err := w.store.Push(w.t.Context(),
+		ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 	return err
 }
 
@@ -263,7 +267,11 @@ func (w *worker) prepare(call scriptCall) {
 		w.must(w.permit("wanting", 2))
 	case "recount":
 		if strings.HasSuffix(call.name, "what is wrong") {
-			for _, fault := range []string{"zrem r plain", "zrem rt failed", "zadd i 0 never", "zrem xt dead", "zadd g:bad 0 gone", "hdel xg bad", "hset l alone 1", "zrem st " + field("a", "due"), "zadd st 5 " + field("idle", "never"), "del sn", "zadd sn 0 other"} {
+			for _, fault := range []string{
+				"zrem r plain", "zrem rt failed", "zadd i 0 never", "zrem xt dead", "zadd g:bad 0 gone",
+				"hdel xg bad", "hset l alone 1", "zrem st " + field("a", "due"),
+				"zadd st 5 " + field("idle", "never"), "del sn", "zadd sn 0 other",
+			} {
 				w.lose(strings.Fields(fault))
 			}
 		}
@@ -306,7 +314,11 @@ func (w *worker) prepare(call scriptCall) {
 // losses are commands that lose or damage a record, by the end of the name of the call that then
 // meets it.
 var losses = map[string]string{
-	"lost its record": "hdel x gone", "record of many payloads": "hset j whole ?", "lost its payloads": "del p:whole", "job anew": "zrem r plain", "letter anew": "zrem xt dead",
+	"lost its record":         "hdel x gone",
+	"record of many payloads": "hset j whole ?",
+	"lost its payloads":       "del p:whole",
+	"job anew":                "zrem r plain",
+	"letter anew":             "zrem xt dead",
 }
 
 // lose runs a command whose second word is the end of the name of a key of the shard.

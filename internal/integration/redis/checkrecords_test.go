@@ -64,7 +64,8 @@ func TestRedisRecordsOfManyQueuesAreChecked(t *testing.T) {
 		return ports.Check{}
 	}
 	gets.Store(0)
-	if row := records(); row.Status != ports.CheckOK || row.Value != "all 600 records of queues and shards can be read" {
+	if row := records(); row.Status != ports.CheckOK ||
+		row.Value != "all 600 records of queues and shards can be read" {
 		t.Errorf("the row is %+v, want 600 records that can be read", row)
 	}
 	if n := gets.Load(); n != 2 {
@@ -109,7 +110,8 @@ func TestRedisALostLeaseIsReported(t *testing.T) {
 			}
 			must(t, client.Del(t.Context(), "skein:{orders/1}:l").Err())
 			row := kit.Named(kit.CheckedServers(t, store)[""], "records")
-			if row.Status != tt.want || row.Refuses || strings.Contains(row.Value, "orders/1 has no lease record") != (tt.want == ports.CheckWarn) {
+			if row.Status != tt.want || row.Refuses ||
+				strings.Contains(row.Value, "orders/1 has no lease record") != (tt.want == ports.CheckWarn) {
 				t.Errorf("the row is %+v, want status %v", row, tt.want)
 			}
 		})
@@ -120,7 +122,10 @@ func TestRedisALostLeaseIsReported(t *testing.T) {
 // not name it. One that was forgotten is not lost.
 func TestRedisAQueueWithoutARecordIsReported(t *testing.T) {
 	t.Parallel()
-	for name, client := range map[string]goredis.UniversalClient{"a server": testservers.OwnRedis(t), "a Cluster": testservers.OwnRedisCluster(t)} {
+	for name, client := range map[string]goredis.UniversalClient{
+		"a server":  testservers.OwnRedis(t),
+		"a Cluster": testservers.OwnRedisCluster(t),
+	} {
 		store := redis.New(client, redis.Options{})
 		records := func() ports.Check {
 			t.Helper()
@@ -133,7 +138,8 @@ func TestRedisAQueueWithoutARecordIsReported(t *testing.T) {
 			must(t, err)
 		}
 		_, err := store.Announce(t.Context(), ports.AnnounceRequest{
-			Node: ports.Node{Owner: "w", Name: "w", Lanes: 1, Queues: []string{"forgotten", "never", "orders"}}, TTL: time.Hour,
+			Node: ports.Node{Owner: "w", Name: "w", Lanes: 1, Queues: []string{"forgotten", "never", "orders"}},
+			TTL:  time.Hour,
 		})
 		must(t, err)
 		must(t, store.Forget(t.Context(), "forgotten"))
@@ -141,12 +147,15 @@ func TestRedisAQueueWithoutARecordIsReported(t *testing.T) {
 			t.Errorf("%s: the row is %+v, want all in order", name, row)
 		}
 		must(t, client.HDel(t.Context(), "skein:queues", "orders").Err())
-		if row := records(); row.Status != ports.CheckWarn || row.Refuses || row.Value != "the record of the queue orders is lost, but its shards have theirs" {
+		if row := records(); row.Status != ports.CheckWarn || row.Refuses ||
+			row.Value != "the record of the queue orders is lost, but its shards have theirs" {
 			t.Errorf("%s: the row is %+v, want a warning of the queue orders", name, row)
 		}
 		must(t, client.Del(t.Context(), "skein:{orders/1}:m").Err())
-		want := "the record of orders/1 is lost; the record of the queue orders is lost, and 1 of its 2 shards have lost theirs"
-		if row := records(); row.Status != ports.CheckFail || !row.Refuses || row.Value != want || !strings.Contains(row.Advice, "skein repair recount") {
+		want := "the record of orders/1 is lost; " +
+			"the record of the queue orders is lost, and 1 of its 2 shards have lost theirs"
+		if row := records(); row.Status != ports.CheckFail || !row.Refuses || row.Value != want ||
+			!strings.Contains(row.Advice, "skein repair recount") {
 			t.Errorf("%s: the row is %+v, want it to fail and to name orders/1", name, row)
 		}
 		_, err = inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", nil)
@@ -171,7 +180,8 @@ func TestRedisKeysOfAnotherTypeAreReported(t *testing.T) {
 		rows, err := store.Check(t.Context())
 		must(t, err)
 		row := rows[len(rows)-1]
-		if refuses := !strings.Contains(" x xt xi xm xg k q ", " "+key+" "); row.Status != ports.CheckFail || row.Refuses != refuses ||
+		if refuses := !strings.Contains(" x xt xi xm xg k q ", " "+key+" "); row.Status != ports.CheckFail ||
+			row.Refuses != refuses ||
 			!strings.HasPrefix(row.Value, fmt.Sprintf("the key %s of orders/%d is not a ", name, i%4)) {
 			t.Errorf("%s: the row is %+v; want it to fail, and to refuse pushes: %v", name, row, refuses)
 		}
@@ -220,7 +230,8 @@ func TestRedisRecordsAreReadBeforeTypes(t *testing.T) {
 			t.Errorf("the row is %+v, want %v, %s", row, status, want)
 		}
 	}
-	check(ports.CheckUnknown, "all 301 records of queues and shards can be read; types of the keys of 44 shards not looked at")
+	check(ports.CheckUnknown,
+		"all 301 records of queues and shards can be read; types of the keys of 44 shards not looked at")
 	must(t, client.Del(t.Context(), "skein:{orders/299}:m").Err())
 	must(t, client.Set(t.Context(), "skein:{orders/3}:j", "x", 0).Err())
 	check(ports.CheckFail, "the record of orders/299 is lost; the key skein:{orders/3}:j of orders/3 is not a hash; "+
@@ -259,7 +270,8 @@ func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
 		"a pause":  func() error { return store.Pause(t.Context(), "orders") },
 		"a resume": func() error { return store.Resume(t.Context(), "orders") },
 		"a merge rule": func() error {
-			return store.SetMerge(t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest, Keep: 1}})
+			return store.SetMerge(t.Context(),
+				ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest, Keep: 1}})
 		},
 	} {
 		mend := s.Sever(missed)
@@ -279,7 +291,9 @@ func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
 		if row := records(); row.Status != ports.CheckOK {
 			t.Errorf("after %s and a Recount the row is %+v, want all in order", name, row)
 		}
-		queue, shard := client.HGet(t.Context(), "skein:queues", "orders").Val(), client.Get(t.Context(), "skein:{orders/1}:m").Val()
+		queue, shard :=
+			client.HGet(t.Context(), "skein:queues", "orders").Val(),
+			client.Get(t.Context(), "skein:{orders/1}:m").Val()
 		if shard == "" || queue != shard+" +" {
 			t.Errorf("after %s and a Recount the queue's record is %q and the shard's %q", name, queue, shard)
 		}
@@ -301,9 +315,15 @@ func TestRedisAQueueThatLostChangesIsRestored(t *testing.T) {
 		return err
 	}
 	change := func(queue string) error {
-		return store.SetMerge(t.Context(), ports.SetMergeRequest{Queue: queue, Merge: core.MergeRule{Stays: core.Highest, Keep: 1}})
+		return store.SetMerge(t.Context(),
+			ports.SetMergeRequest{Queue: queue, Merge: core.MergeRule{Stays: core.Highest, Keep: 1}})
 	}
-	for queue, mend := range map[string]func(string) error{"recount-1": recount, "recount-2": recount, "change-1": change, "change-2": change} {
+	for queue, mend := range map[string]func(string) error{
+		"recount-1": recount,
+		"recount-2": recount,
+		"change-1":  change,
+		"change-2":  change,
+	} {
 		lost := int(queue[len(queue)-1] - '0')
 		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 2})
 		must(t, err)
@@ -319,7 +339,8 @@ func TestRedisAQueueThatLostChangesIsRestored(t *testing.T) {
 		rows, err := store.Check(t.Context())
 		must(t, err)
 		want := fmt.Sprintf("the queue %[1]s has lost a pause, resume or merge rule that %[1]s/0 has", queue)
-		if row := rows[len(rows)-1]; row.Status != ports.CheckWarn || row.Refuses || !strings.HasPrefix(row.Value, want) {
+		if row := rows[len(rows)-1]; row.Status != ports.CheckWarn || row.Refuses ||
+			!strings.HasPrefix(row.Value, want) {
 			t.Errorf("the row is %+v, want a warning of the queue", row)
 		}
 		must(t, mend(queue))
@@ -392,14 +413,17 @@ func TestRedisAPauseKeepsALaterSame(t *testing.T) {
 	must(t, err)
 	lost := client.HGet(t.Context(), "skein:queues", "orders").Val()
 	must(t, store.Forget(t.Context(), "orders"))
-	_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1, Merge: core.MergeRule{Same: core.SamePush}})
+	_, err = store.Declare(t.Context(),
+		ports.DeclareRequest{Queue: "orders", Shards: 1, Merge: core.MergeRule{Same: core.SamePush}})
 	must(t, err)
 	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
 	before := client.Get(t.Context(), "skein:{orders/0}:m").Val()
 	if err := store.Pause(t.Context(), "orders"); !errors.Is(err, ports.ErrQueueMismatch) {
 		t.Errorf("a pause gives %v, want ErrQueueMismatch", err)
 	}
-	if _, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", nil); !errors.Is(err, ports.ErrQueueMismatch) {
+	if _, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", nil); !errors.Is(
+		err, ports.ErrQueueMismatch,
+	) {
 		t.Errorf("a Recount gives %v, want ErrQueueMismatch", err)
 	}
 	if after := client.Get(t.Context(), "skein:{orders/0}:m").Val(); after != before {

@@ -76,7 +76,9 @@ func TestRedisWaitsForReplicas(t *testing.T) {
 			if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 3}); err != nil {
 				t.Fatal(err)
 			}
-			r := ports.PushRequest{Queue: "orders", Shards: 3, Generation: 1, Entries: []core.Entry{{ID: "a"}, {ID: "b"}, {ID: "c"}}}
+			r := ports.PushRequest{
+				Queue: "orders", Shards: 3, Generation: 1, Entries: []core.Entry{{ID: "a"}, {ID: "b"}, {ID: "c"}},
+			}
 			err := confirmed(func() error {
 				_, err := store.Push(t.Context(), r)
 				return err
@@ -92,7 +94,10 @@ func TestRedisWaitsForReplicas(t *testing.T) {
 			err = confirmed(func() error {
 				change := removed("a", "x")
 				_, err := store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
-					Shard: shards[core.ShardOf("a", 3)], Shards: 3, Generation: 1, Changes: []ports.ScheduleChange{change}})
+					Shard:      shards[core.ShardOf("a", 3)],
+					Shards:     3,
+					Generation: 1,
+					Changes:    []ports.ScheduleChange{change}})
 				return err
 			})
 			if (err == nil) != tt.confirmed {
@@ -108,7 +113,8 @@ func TestRedisWaitsForReplicas(t *testing.T) {
 					t.Errorf("Acquire of %v gave %v", shard, err)
 				}
 			}
-			stats, err := severable{Store: store, cuts: new(cutShards)}.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+			stats, err := severable{Store: store, cuts: new(cutShards)}.Stats(t.Context(),
+				ports.StatsRequest{Queues: []string{"orders"}})
 			if err != nil || stats[0].Fresh != 3 || stats[0].Shards[0].Owner != "test" {
 				t.Errorf("%+v: %v; want 3 jobs and an owner", stats, err)
 			}
@@ -163,7 +169,8 @@ func TestRedisDrainsWhenFull(t *testing.T) {
 	if drained := drain(t, store); drained != pushed || pushed == 0 {
 		t.Errorf("%d jobs were pushed and %d handled", pushed, drained)
 	}
-	_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
+	_, err = store.Push(t.Context(),
+		ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
 	if err != nil {
 		t.Errorf("Push to the empty queue: %v", err)
 	}
@@ -179,7 +186,10 @@ func drain(t *testing.T, store *redis.Store) (handled int) {
 		t.Fatal(err)
 	}
 	turn := ports.TurnRequest{
-		Lease: ports.Lease{Shard: shard, Owner: "test", Token: a.Token}, Number: 1, TTL: time.Minute, Want: core.MaxTurnJobs}
+		Lease:  ports.Lease{Shard: shard, Owner: "test", Token: a.Token},
+		Number: 1,
+		TTL:    time.Minute,
+		Want:   core.MaxTurnJobs}
 	for {
 		reply, err := store.Turn(t.Context(), turn)
 		if err != nil {
@@ -212,7 +222,8 @@ func TestRedisForgetsScripts(t *testing.T) {
 		for k := range entries {
 			entries[k] = core.Entry{ID: strconv.Itoa(k), Payload: core.Payload{Data: []byte{byte(i)}}}
 		}
-		_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+		_, err := store.Push(t.Context(),
+			ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 		if err != nil {
 			t.Fatal(err)
 		}

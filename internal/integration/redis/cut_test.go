@@ -67,7 +67,8 @@ func TestRedisWakeupsComeBack(t *testing.T) {
 		for missed := map[core.Shard]bool{}; len(missed) < len(shards); {
 			missed[awaitWakeup(t, wakeups)] = true
 		}
-		_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 3, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
+		_, err = store.Push(t.Context(),
+			ports.PushRequest{Queue: "orders", Shards: 3, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,9 +50,11 @@ func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 		"a first push of no time":   replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xffdata"),
 		"a cut first push":          replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff"),
 		"a cut Meta":                replace("\x04\x00\x00\x00\x00\x00\x00\x01\x00\x09meta"),
-		"a cut error":               replace("\x10\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09boom"),
-		"many and more":             replace("\x02more"),
-		"a score that is infinite":  replace("\x01\xff\xf0\x00\x00\x00\x00\x00\x00data"),
+		"a cut error": replace(
+			"\x10\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09boom",
+		),
+		"many and more":            replace("\x02more"),
+		"a score that is infinite": replace("\x01\xff\xf0\x00\x00\x00\x00\x00\x00data"),
 	} {
 		must(t, client.FlushAll(t.Context()).Err())
 		w := newWorker(t, client, false)
@@ -64,7 +66,8 @@ func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 		w.aside("list")
 		stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 		if must(t, err); stats[0].Dead != 1 || stats[0].Fresh != 0 {
-			t.Errorf("%s: %d dead letters and %d fresh jobs, want the other alone to be dead", name, stats[0].Dead, stats[0].Fresh)
+			t.Errorf("%s: %d dead letters and %d fresh jobs, want the other alone to be dead",
+				name, stats[0].Dead, stats[0].Fresh)
 		}
 	}
 }
@@ -99,7 +102,8 @@ func TestRedisEachDamageOfADeadLetterIsSeen(t *testing.T) {
 		if must(t, err); len(reply.Groups) != 1 || reply.Dead != 1 {
 			t.Errorf("%s: the groups are %+v, want one dead letter", name, reply)
 		}
-		page, err := w.store.Morgue(t.Context(), ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "orders"}, Group: core.BuriedByHand})
+		page, err := w.store.Morgue(t.Context(),
+			ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "orders"}, Group: core.BuriedByHand})
 		if must(t, err); len(page.DeadLetters) != 1 || page.DeadLetters[0].ID != "y" {
 			t.Errorf("%s: the group has %+v, want y", name, page.DeadLetters)
 		}
@@ -178,7 +182,8 @@ func TestRedisAPartMeetsADamagedClaim(t *testing.T) {
 		m := w.claims["m"]
 		w.record("c", "m", change)
 		err := w.turn(ports.TurnRequest{
-			Settlements: w.settle("b", core.Outcome{Kind: core.Done}), Parts: []core.PayloadSettlement{m.SettlePayload(1)},
+			Settlements: w.settle("b", core.Outcome{Kind: core.Done}),
+			Parts:       []core.PayloadSettlement{m.SettlePayload(1)},
 		})
 		if err != nil {
 			t.Errorf("%s: the turn failed: %v", name, err)
@@ -213,7 +218,9 @@ func TestRedisRepeatedTurnPassesOverDamage(t *testing.T) {
 func TestRedisTurnTakesNoUnknownFlags(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
-	w.record("j", "b", func(s string) string { return string([]byte{s[0] | 0x80}) + s[1:] + " and enough to seem whole" })
+	w.record("j", "b", func(s string) string {
+		return string([]byte{s[0] | 0x80}) + s[1:] + " and enough to seem whole"
+	})
 	must(t, w.turn(ports.TurnRequest{Want: 10}))
 	if len(w.claims) != 1 {
 		t.Errorf("the turn claims %+v beside a, want nothing", w.claims)
@@ -227,7 +234,8 @@ func TestRedisHandsOverAClaimOfNobody(t *testing.T) {
 	w := newWorker(t, testservers.OwnRedis(t), false)
 	w.record("c", "a", func(s string) string { return s[:26] + "\xff" + s[27:] })
 	must(t, w.store.Release(t.Context(), w.lease))
-	reply, err := w.store.Acquire(t.Context(), ports.AcquireRequest{Shard: w.shard, Shards: 1, Generation: 1, Owner: "other", Attempt: 1, TTL: time.Minute})
+	reply, err := w.store.Acquire(t.Context(),
+		ports.AcquireRequest{Shard: w.shard, Shards: 1, Generation: 1, Owner: "other", Attempt: 1, TTL: time.Minute})
 	if must(t, err); len(reply.Claims) != 1 || len(reply.Claims[0].Payloads) != 1 {
 		t.Errorf("the acquire hands over %+v, want a with its payload", reply.Claims)
 	}

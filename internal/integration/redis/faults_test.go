@@ -111,10 +111,17 @@ func (s severable) slow(unreached []core.Shard) bool {
 }
 
 // patient repeats a look until it has reached all shards that are not cut off.
-func patient[R, T any](ctx context.Context, s severable, r R, look func(*redis.Store, context.Context, R) (T, error), unreached func(T) []core.Shard) (T, error) {
+func patient[R, T any](
+	ctx context.Context,
+	s severable,
+	r R,
+	look func(*redis.Store, context.Context, R) (T, error),
+	unreached func(T) []core.Shard,
+) (T, error) {
 	for end := time.Now().Add(testservers.Patience); ; {
 		reply, err := look(s.Store, ctx, r)
-		slow := err != nil && strings.Contains(err.Error(), "long after another call was answered") || s.slow(unreached(reply))
+		slow := err != nil && strings.Contains(err.Error(), "long after another call was answered") ||
+			s.slow(unreached(reply))
 		if !slow || ctx.Err() != nil || time.Now().After(end) {
 			return reply, err
 		}
@@ -131,7 +138,9 @@ func (s severable) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Que
 }
 
 func (s severable) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
-	return patient(ctx, s, r, (*redis.Store).History, func(reply ports.HistoryReply) []core.Shard { return reply.Unreached })
+	return patient(ctx, s, r, (*redis.Store).History, func(reply ports.HistoryReply) []core.Shard {
+		return reply.Unreached
+	})
 }
 
 func (s severable) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
@@ -139,7 +148,9 @@ func (s severable) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPag
 }
 
 func (s severable) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
-	return patient(ctx, s, r, (*redis.Store).Claimed, func(page ports.ClaimedPage) []core.Shard { return page.Unreached })
+	return patient(ctx, s, r, (*redis.Store).Claimed, func(page ports.ClaimedPage) []core.Shard {
+		return page.Unreached
+	})
 }
 
 func (s severable) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
@@ -147,15 +158,24 @@ func (s severable) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Mor
 }
 
 func (s severable) Groups(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
-	return patient(ctx, s, r, (*redis.Store).Groups, func(reply ports.GroupsReply) []core.Shard { return reply.Unreached })
+	return patient(ctx, s, r, (*redis.Store).Groups, func(reply ports.GroupsReply) []core.Shard {
+		return reply.Unreached
+	})
 }
 
-func (s severable) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
-	return patient(ctx, s, r, (*redis.Store).QuarantinedShards, func(reply ports.QuarantinedShards) []core.Shard { return reply.Unreached })
+func (s severable) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
+	return patient(ctx, s, r, (*redis.Store).QuarantinedShards, func(reply ports.QuarantinedShards) []core.Shard {
+		return reply.Unreached
+	})
 }
 
 func (s severable) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
-	return patient(ctx, s, shards, (*redis.Store).Heads, func(reply ports.HeadsReply) []core.Shard { return reply.Unreached })
+	return patient(ctx, s, shards, (*redis.Store).Heads, func(reply ports.HeadsReply) []core.Shard {
+		return reply.Unreached
+	})
 }
 
 // damageable is a store on Redis whose records the suite damages.

@@ -60,7 +60,8 @@ func TestRedisForgetRaces(t *testing.T) {
 		"a declaration, a push and another's nonce": inTurn(declares, pushes, func(w *worker) error {
 			return w.client.HSet(w.t.Context(), "skein:queues", "orders", "1 0 1 1 0 another").Err()
 		}),
-		"another, and a declaration": inTurn(func(w *worker) error { return w.store.Forget(w.t.Context(), "orders") }, declares, pushes),
+		"another, and a declaration": inTurn(func(w *worker) error { return w.store.Forget(w.t.Context(), "orders") },
+			declares, pushes),
 	} {
 		for step, before := range []string{"the check", "the nonce", "the shard", "the record"} {
 			t.Run(name+" before "+before, func(t *testing.T) {
@@ -80,7 +81,13 @@ func TestRedisForgetRaces(t *testing.T) {
 func forgetWith(t *testing.T, step int, between func(*worker) error) *worker {
 	t.Helper()
 	client := testservers.OwnRedis(t).(*goredis.Client)
-	w := &worker{t: t, client: client, store: openFrozen(client), shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	w := &worker{
+		t:      t,
+		client: client,
+		store:  openFrozen(client),
+		shard:  core.Shard{Queue: "orders"},
+		claims: map[string]core.Claim{},
+	}
 	must(t, w.declare("orders"))
 	own := goredis.NewClient(client.Options())
 	defer own.Close()
@@ -199,7 +206,15 @@ func TestRedisAPauseOfAForgottenQueueIsLate(t *testing.T) {
 			anew.left.Store(2) // the first writes the queue's record, the second those of its shards
 			_ = slow.Pause(ctx, "orders")
 			for _, shard := range core.Shards("orders", shards) {
-				a, err := store.Acquire(ctx, ports.AcquireRequest{Shard: shard, Shards: shards, Generation: 1, Owner: "o", Attempt: 1, TTL: time.Minute})
+				a, err := store.Acquire(ctx,
+					ports.AcquireRequest{
+						Shard:      shard,
+						Shards:     shards,
+						Generation: 1,
+						Owner:      "o",
+						Attempt:    1,
+						TTL:        time.Minute,
+					})
 				if err != nil || a.Paused {
 					t.Errorf("%v: paused %v, %v; want it as it was declared", shard, a.Paused, err)
 				}

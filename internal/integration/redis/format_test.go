@@ -46,7 +46,8 @@ func TestRedisFormats(t *testing.T) {
 			if (err == nil) != tt.fits {
 				t.Errorf("Declare gave %v", err)
 			}
-			if tt.stored == "7 2" && (!errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "update the program")) {
+			if tt.stored == "7 2" &&
+				(!errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "update the program")) {
 				t.Errorf("Declare gave %v; want ErrUnusable that says what to do", err)
 			}
 			if got := client.HGet(t.Context(), key, "/format").Val(); got != tt.then {

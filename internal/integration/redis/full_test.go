@@ -27,7 +27,9 @@ func (c *scriptCall) refusedWhenFull() bool {
 	if c.script == "change_schedules" {
 		return !strings.HasPrefix(c.name, "remove")
 	}
-	return c.script == "push" || c.script == "oldest" || c.script == "track" || c.script == "edit" || c.script == "import" || c.script == "import_jobs" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
+	return c.script == "push" || c.script == "oldest" || c.script == "track" || c.script == "edit" ||
+		c.script == "import" ||
+		c.script == "import_jobs" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }
 
 // TestRedisFullServer makes every call on a server that is beyond its maxmemory. A call whose
@@ -81,7 +83,8 @@ func TestRedisFullServerIsDrainedByANewOne(t *testing.T) {
 		t.Fatalf("the server is not full: Push gave %v", err)
 	}
 	store := redis.New(client, redis.Options{})
-	server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), PollInterval: 50 * time.Millisecond},
+	server := skein.NewServer(store,
+		skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), PollInterval: 50 * time.Millisecond},
 		queue.JobHandler(func(_ context.Context, job *skein.Job[int]) error {
 			if job.Retries == 0 {
 				return skein.RetryIn(0, errors.New(strings.Repeat("x", 4000)))
@@ -121,7 +124,8 @@ func TestRedisFullServerCutsErrors(t *testing.T) {
 		found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 		must(t, err)
 		got := found.Queued.Error
-		if !utf8.ValidString(got) || !strings.HasPrefix(long, got) || (len(got) < len(long)) != tt.cut || tt.cut && (len(got) > 128 || len(got) < 100) {
+		if !utf8.ValidString(got) || !strings.HasPrefix(long, got) || (len(got) < len(long)) != tt.cut ||
+			tt.cut && (len(got) > 128 || len(got) < 100) {
 			t.Errorf("maxmemory %s: an error of %d bytes is kept with %d: %q", tt.maxmemory, len(long), len(got), got)
 		}
 	}

@@ -177,12 +177,15 @@ func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	given.Wait()
 	for _, h := range sending {
 		if !h.deadline || errors.Is(h.ctx.Err(), context.Canceled) {
-			t.Errorf("small pushes are sent with a deadline: %v, error %v; want the sender's own deadline", h.deadline, h.ctx.Err())
+			t.Errorf("small pushes are sent with a deadline: %v, error %v; want the sender's own deadline",
+				h.deadline, h.ctx.Err())
 		}
 	}
 	release()
 	kept.Wait()
-	if found, err := g.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "held-unsent", Payloads: 1000}); err != nil || found.Queued != nil {
+	if found, err := g.store.Find(t.Context(), ports.FindRequest{
+		Queue: "orders", ID: "held-unsent", Payloads: 1000,
+	}); err != nil || found.Queued != nil {
 		t.Errorf("a push whose caller gave up before it was sent is stored: %+v (%v)", found.Queued, err)
 	}
 }
@@ -233,7 +236,8 @@ func lostTogether(t *testing.T, server goredis.UniversalClient, prefix string) i
 	for n, err := range failed {
 		id := fmt.Sprintf("held-together-%d", n)
 		if lost := slices.Contains(together, id); lost != (err != nil) || lost && storekit.HasKnownOutcome(err) {
-			t.Errorf("%s, which went with %v, gave %v; want an error of unknown outcome for those alone", id, together, err)
+			t.Errorf("%s, which went with %v, gave %v; want an error of unknown outcome for those alone",
+				id, together, err)
 		}
 		must(t, g.push(t.Context(), id, 1, 0))
 		found, err := g.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: id, Payloads: 1000})
@@ -294,9 +298,14 @@ func TestRedisPushThatBreaksItsConnectionFailsAlone(t *testing.T) {
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	must(t, err)
 	push := func(id string, size int) error {
-		_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{
-			{ID: id, Payload: core.Payload{Data: make([]byte, size)}},
-		}})
+		_, err := store.Push(t.Context(), ports.PushRequest{
+			Queue:      "orders",
+			Shards:     1,
+			Generation: 1,
+			Entries: []core.Entry{
+				{ID: id, Payload: core.Payload{Data: make([]byte, size)}},
+			},
+		})
 		return err
 	}
 	small, large := new(sync.WaitGroup), new(sync.WaitGroup)

@@ -56,7 +56,9 @@ type contents map[string]any
 func newHalfMoved(t *testing.T, client *goredis.ClusterClient, call scriptCall) *halfMoved {
 	t.Helper()
 	h := &halfMoved{t: t}
-	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.FlushAll(ctx).Err() }))
+	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error {
+		return node.FlushAll(ctx).Err()
+	}))
 	recorder := recordScript(t, call.script)
 	own := goredis.NewClusterClient(client.Options())
 	t.Cleanup(func() { own.Close() })
@@ -64,7 +66,9 @@ func newHalfMoved(t *testing.T, client *goredis.ClusterClient, call scriptCall) 
 	w := newWorker(t, own, call.filled)
 	w.prepare(call)
 	recorder.forget()
-	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.ScriptFlush(ctx).Err() }))
+	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error {
+		return node.ScriptFlush(ctx).Err()
+	}))
 
 	h.findServers(client, w.shardKey(call))
 	h.dumps, h.before = h.from.dump(t, h.slot), h.from.read(t, h.slot)
@@ -176,19 +180,22 @@ func (h *halfMoved) try(missing string, there bool) {
 		if diff := cmp.Diff(h.before, got); diff != "" {
 			h.t.Errorf("on %s: the script failed with %v and has changed (-before +after):\n%s", where, err, diff)
 		}
-		if text := err.Error(); !strings.HasPrefix(text, "TRYAGAIN") && !strings.HasPrefix(text, "ASK") && !strings.Contains(text, "non local key") {
+		if text := err.Error(); !strings.HasPrefix(text, "TRYAGAIN") && !strings.HasPrefix(text, "ASK") &&
+			!strings.Contains(text, "non local key") {
 			h.t.Errorf("on %s: the script failed with %v, which no client repeats", where, err)
 		}
 		return
 	}
 	if diff := cmp.Diff(h.after, got); diff != "" {
-		h.t.Errorf("on %s: the script has written other values than on a server with all keys (-with all +here):\n%s", where, diff)
+		h.t.Errorf("on %s: the script has written other values than on a server with all keys (-with all +here):\n%s",
+			where, diff)
 	}
 	if missing != "" && slices.Equal(h.blind, leaves(reply)) {
 		return
 	}
 	if diff := cmp.Diff(h.reply, leaves(reply)); diff != "" {
-		h.t.Errorf("on %s: the script has returned another reply than on a server with all keys (-with all +here):\n%s", where, diff)
+		h.t.Errorf("on %s: the script has returned another reply than on a server with all keys (-with all +here):\n%s",
+			where, diff)
 	}
 }
 

@@ -19,7 +19,8 @@ func TestRedisRemovesWhatIsOver(t *testing.T) {
 	store := redis.New(client, redis.Options{Clock: func() time.Time { return now }})
 	announce := func(owner string) {
 		t.Helper()
-		_, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: owner, Name: owner}, TTL: time.Minute})
+		_, err := store.Announce(t.Context(),
+			ports.AnnounceRequest{Node: ports.Node{Owner: owner, Name: owner}, TTL: time.Minute})
 		must(t, err)
 	}
 	known := func(what string, want int64) {
@@ -46,7 +47,8 @@ func TestRedisRemovesWhatIsOver(t *testing.T) {
 	}}))
 	key := fmt.Sprintf("skein:{orders/0}:h%d", now.Unix()/3600%27)
 	over := time.Unix(now.Unix()/3600*3600, 0).Add(26 * time.Hour)
-	if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil || ttl > over.Sub(now) || ttl < over.Sub(now)-time.Minute {
+	if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil || ttl > over.Sub(now) ||
+		ttl < over.Sub(now)-time.Minute {
 		t.Errorf("an hour of a history lasts for %v, want %v: %v", ttl, over.Sub(now), err)
 	}
 }

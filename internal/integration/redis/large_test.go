@@ -22,7 +22,12 @@ const bulkSize = 2 << 20
 
 // dialLarge opens another client with a few connections. Writes of more bytes than least on them go
 // through write.
-func dialLarge(t *testing.T, client goredis.UniversalClient, pool, least int, write func(net.Conn, []byte) (int, error)) goredis.UniversalClient {
+func dialLarge(
+	t *testing.T,
+	client goredis.UniversalClient,
+	pool, least int,
+	write func(net.Conn, []byte) (int, error),
+) goredis.UniversalClient {
 	t.Helper()
 	own := goredis.NewClient(&goredis.Options{
 		Addr: client.(*goredis.Client).Options().Addr, PoolSize: pool,
@@ -51,7 +56,9 @@ func (c *largeConn) Write(b []byte) (int, error) {
 
 // pushOne pushes an entry of the queue "orders", which has one shard.
 func pushOne(ctx context.Context, store *redis.Store, id string, data []byte) error {
-	_, err := store.Push(ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: id, Payload: core.Payload{Data: data}}}})
+	_, err := store.Push(ctx, ports.PushRequest{
+		Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: id, Payload: core.Payload{Data: data}}},
+	})
 	return err
 }
 
@@ -68,7 +75,9 @@ func TestRedisAPushThatIsTooLargeFailsAlone(t *testing.T) {
 	client := testservers.OwnRedis(t, "--proto-max-bulk-len", "1mb")
 	// The client does not send the data, since the server does not read it once it has seen its
 	// length. So in each run the client reads the reply, and never a reset of the connection.
-	store := redis.New(dialLarge(t, client, 2, bulkSize/2, func(_ net.Conn, b []byte) (int, error) { return len(b), nil }), redis.Options{})
+	store := redis.New(dialLarge(t, client, 2, bulkSize/2, func(_ net.Conn, b []byte) (int, error) {
+		return len(b), nil
+	}), redis.Options{})
 	declareOne(t, store)
 	const pushes = 20
 	failed := 0
@@ -124,7 +133,8 @@ func largePushesLeaveConnections(t *testing.T, entries int, data []byte) {
 	for i := range large {
 		r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1}
 		for k := range entries {
-			r.Entries = append(r.Entries, core.Entry{ID: fmt.Sprintf("large-%d-%d", i, k), Payload: core.Payload{Data: data}})
+			r.Entries = append(r.Entries,
+				core.Entry{ID: fmt.Sprintf("large-%d-%d", i, k), Payload: core.Payload{Data: data}})
 		}
 		pushing.Go(func() {
 			if _, err := store.Push(t.Context(), r); err != nil {
@@ -150,6 +160,7 @@ func largePushesLeaveConnections(t *testing.T, entries int, data []byte) {
 	close(release)
 	pushing.Wait()
 	if most > pool/2 {
-		t.Errorf("%d large pushes were sent at once by a client with %d connections, want at most %d", most, pool, pool/2)
+		t.Errorf("%d large pushes were sent at once by a client with %d connections, want at most %d",
+			most, pool, pool/2)
 	}
 }

@@ -26,7 +26,9 @@ func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 	two := goredis.NewClient(&version2)
 	t.Cleanup(func() { two.Close() })
 	clients := map[string]goredis.UniversalClient{
-		"a user who may": admin, "one who may not": asUser(t, admin, strings.ReplaceAll(rights, "+multi +exec", "")), "RESP2": two,
+		"a user who may":  admin,
+		"one who may not": asUser(t, admin, strings.ReplaceAll(rights, "+multi +exec", "")),
+		"RESP2":           two,
 	}
 	look := func(client goredis.UniversalClient) (stats []ports.QueueStats, groups ports.GroupsReply) {
 		t.Helper()
@@ -38,7 +40,8 @@ func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 		return stats, groups
 	}
 	stats, groups := look(admin)
-	if c := stats[0].Counts; c.Fresh == 0 || c.Retrying == 0 || c.Claimed == 0 || c.Dead == 0 || !c.Oldest.OK || stats[0].Shards[0].Token == 0 || len(groups.Groups) < 2 {
+	if c := stats[0].Counts; c.Fresh == 0 || c.Retrying == 0 || c.Claimed == 0 || c.Dead == 0 || !c.Oldest.OK ||
+		stats[0].Shards[0].Token == 0 || len(groups.Groups) < 2 {
 		t.Fatalf("there is too little to see: %+v, %+v", stats, groups)
 	}
 	for name, client := range clients {

@@ -34,7 +34,12 @@ func lostParts() []loss {
 		{"a job's payloads", []any{"del", key("p:whole")}, "whole", true},
 		{"a job's payloads that have Metas", []any{"del", key("p:large")}, "large", true},
 		{"a job's payloads are a text", []any{"set", key("p:whole"), "text"}, "whole", true},
-		{"a job's payloads are a list", []any{"eval", "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'a')", 1, key("p:large")}, "large", true},
+		{
+			"a job's payloads are a list",
+			[]any{"eval", "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'a')", 1, key("p:large")},
+			"large",
+			true,
+		},
 		{"a job's record", []any{"hdel", key("j"), "plain"}, "plain", true},
 		{"the record of a job of many payloads", []any{"hdel", key("j"), "whole"}, "whole", true},
 		{"a job's place in the list", []any{"zrem", key("r"), "plain"}, "plain", false},
@@ -93,11 +98,15 @@ func lossCalls(l loss) map[string]func(*worker) error {
 			_, err := w.store.Revive(w.t.Context(), w.dead("buried", l.id, "dead"))
 			return err
 		},
-		"a revive of a part": func(w *worker) error { _, err := w.store.Revive(w.t.Context(), w.some(l.id, 3, 7)); return err },
+		"a revive of a part": func(w *worker) error {
+			_, err := w.store.Revive(w.t.Context(), w.some(l.id, 3, 7))
+			return err
+		},
 		"a purge":            func(w *worker) error { return w.purge(w.dead("buried", l.id)) },
 		"a purge of a group": func(w *worker) error { return w.purge(w.group()) },
 		"an edit": func(w *worker) error {
-			_, err := w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: l.id, Old: []byte("p3"), New: []byte("new")})
+			_, err := w.store.Edit(w.t.Context(),
+				ports.EditRequest{Shard: w.shard, ID: l.id, Old: []byte("p3"), New: []byte("new")})
 			return err
 		},
 		"looks": func(w *worker) error {
@@ -127,8 +136,10 @@ func (w *worker) exact(after string) {
 	groups, err := w.store.Groups(w.t.Context(), ports.GroupsRequest{Queue: "orders"})
 	must(w.t, err)
 	c := reply.After
-	if n := int64(len(jobs.Jobs)); c.Fresh+c.Retrying != n || c.Dead != int64(len(letters.DeadLetters)) || groups.Dead != c.Dead {
-		w.t.Errorf("%s %d jobs and %d dead letters are counted, %d of them in groups; %d and %d are listed", after, c.Fresh+c.Retrying, c.Dead, groups.Dead, n, len(letters.DeadLetters))
+	if n := int64(len(jobs.Jobs)); c.Fresh+c.Retrying != n || c.Dead != int64(len(letters.DeadLetters)) ||
+		groups.Dead != c.Dead {
+		w.t.Errorf("%s %d jobs and %d dead letters are counted, %d of them in groups; %d and %d are listed",
+			after, c.Fresh+c.Retrying, c.Dead, groups.Dead, n, len(letters.DeadLetters))
 	}
 }
 
@@ -151,7 +162,9 @@ func TestRedisALostPartIsShown(t *testing.T) {
 		must(t, w.turn(ports.TurnRequest{Want: 100}))
 		must(t, w.purge(ports.DeadLetterStep{Shard: w.shard, Before: core.MaxInstant}))
 		records := w.aside(lost.id)
-		if len(records) == 0 || !strings.Contains(records[0].Reason, "payloads") && !strings.Contains(records[0].Reason, "record") || len(found.Damaged) == 1 && records[0].Place != found.Damaged[0] {
+		if len(records) == 0 || !strings.Contains(records[0].Reason, "payloads") &&
+			!strings.Contains(records[0].Reason, "record") ||
+			len(found.Damaged) == 1 && records[0].Place != found.Damaged[0] {
 			t.Errorf("%s is lost: set aside is %+v", lost.name, records)
 			continue
 		}
@@ -159,7 +172,9 @@ func TestRedisALostPartIsShown(t *testing.T) {
 		if left := client.Keys(t.Context(), key("q*")).Val(); n != 1 || err != nil || len(left) != 0 {
 			t.Errorf("%s is lost: Discard returned %d, %v, and left %q", lost.name, n, err, left)
 		}
-		if found, err = w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: lost.id, Payloads: 1000}); err != nil || len(found.Damaged) != 0 {
+		if found, err = w.store.Find(t.Context(), ports.FindRequest{
+			Queue: "orders", ID: lost.id, Payloads: 1000,
+		}); err != nil || len(found.Damaged) != 0 {
 			t.Errorf("%s is lost: Find of what was discarded returned %+v, %v", lost.name, found, err)
 		}
 	}
@@ -212,7 +227,8 @@ func TestRedisAPurgeOfLostLettersEnds(t *testing.T) {
 		must(t, client.Del(t.Context(), key("x")).Err())
 		steps := 0
 		for more := true; more && steps < 100; steps++ {
-			reply, err := w.store.Purge(t.Context(), ports.DeadLetterStep{Shard: w.shard, Before: core.MaxInstant, Group: group})
+			reply, err := w.store.Purge(t.Context(),
+				ports.DeadLetterStep{Shard: w.shard, Before: core.MaxInstant, Group: group})
 			must(t, err)
 			more = reply.More
 		}
@@ -222,7 +238,8 @@ func TestRedisAPurgeOfLostLettersEnds(t *testing.T) {
 		must(t, err)
 		left := client.Exists(t.Context(), key("xt"), key("xi"), key("g:"+core.BuriedByHand)).Val()
 		if steps == 100 || stats[0].Quarantined != letters || stats[0].Dead != 0 || groups.Dead != 0 || left != 0 {
-			t.Errorf("of %s: after %d steps %d are set aside, %d dead, %d in groups, and %d lists are left", name, steps, stats[0].Quarantined, stats[0].Dead, groups.Dead, left)
+			t.Errorf("of %s: after %d steps %d are set aside, %d dead, %d in groups, and %d lists are left",
+				name, steps, stats[0].Quarantined, stats[0].Dead, groups.Dead, left)
 		}
 		if n := strings.Count(log.String(), "was set aside"); n != letters {
 			t.Errorf("of %s: the log has %d of %d", name, n, letters)

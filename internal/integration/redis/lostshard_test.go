@@ -47,7 +47,8 @@ func (l *lostShard) push(shard int) error {
 	for n := 0; id == "" || core.ShardOf(id, lostShards) != shard; n++ {
 		id = strings.Repeat("x", n+1)
 	}
-	_, err := l.store.Push(l.Context(), ports.PushRequest{Queue: "orders", Shards: lostShards, Generation: 1, Entries: []core.Entry{{ID: id}}})
+	_, err := l.store.Push(l.Context(),
+		ports.PushRequest{Queue: "orders", Shards: lostShards, Generation: 1, Entries: []core.Entry{{ID: id}}})
 	return err
 }
 
@@ -83,7 +84,15 @@ func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 	for name, call := range map[string]func(context.Context) error{
 		"a push": func(context.Context) error { return l.push(1) },
 		"an acquire": func(ctx context.Context) error {
-			_, err := l.store.Acquire(ctx, ports.AcquireRequest{Shard: shard, Shards: lostShards, Generation: 1, Owner: "n", Attempt: 1, TTL: time.Minute})
+			_, err := l.store.Acquire(ctx,
+				ports.AcquireRequest{
+					Shard:      shard,
+					Shards:     lostShards,
+					Generation: 1,
+					Owner:      "n",
+					Attempt:    1,
+					TTL:        time.Minute,
+				})
 			return err
 		},
 		"a step": func(ctx context.Context) error {
@@ -103,7 +112,8 @@ func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 		must(t, l.push(other))
 	}
 	stats, err := l.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
-	if err != nil || len(stats) != 1 || stats[0].Counts.Fresh != 3 || len(stats[0].Unreached) != 1 || stats[0].Unreached[0] != shard {
+	if err != nil || len(stats) != 1 || stats[0].Counts.Fresh != 3 || len(stats[0].Unreached) != 1 ||
+		stats[0].Unreached[0] != shard {
 		t.Errorf("statistics are %+v (%v), want three jobs without %v", stats, err, shard)
 	}
 	must(t, l.client.Set(t.Context(), lostMeta, record, 0).Err())
@@ -179,7 +189,8 @@ func (l *lostShard) recounts(shards int, queue bool) {
 		l.Errorf("the recount reports %+v, want %d restored shards, and the queue: %v", wrong, shards, queue)
 	}
 	lines := strings.Count(l.log.String(), "have new ones")
-	if want := min(shards, 1); lines != want || shards > 0 && !strings.Contains(l.log.String(), fmt.Sprintf("queue=orders count=%d", shards)) || l.missing() {
+	if want := min(shards, 1); lines != want ||
+		shards > 0 && !strings.Contains(l.log.String(), fmt.Sprintf("queue=orders count=%d", shards)) || l.missing() {
 		l.Errorf("the log has %d lines of %d restored shards, want %d:\n%s", lines, shards, want, l.log.String())
 	}
 }
@@ -207,7 +218,8 @@ func TestRedisARecountReportsRestoredRecords(t *testing.T) {
 	remove(true, 1, 2, 3)
 	l.log.Reset()
 	must(t, l.declare())
-	if n := strings.Count(l.log.String(), "have new ones"); n != 1 || !strings.Contains(l.log.String(), "queue=orders count=3") {
+	if n := strings.Count(l.log.String(), "have new ones"); n != 1 ||
+		!strings.Contains(l.log.String(), "queue=orders count=3") {
 		t.Errorf("the log of a declaration has %d lines, want one for 3 shards:\n%s", n, l.log.String())
 	}
 }
@@ -221,7 +233,8 @@ func TestRedisARecountLeavesAForget(t *testing.T) {
 	must(t, l.client.HSet(t.Context(), "skein:queues", "orders", forgotten).Err())
 	must(t, l.client.Del(t.Context(), lostMeta).Err())
 	_, err := kit.Recounted(t.Context(), l.store, core.Shard{Queue: "orders", Index: 1})
-	if got := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(err, ports.ErrUnknownQueue) || got != forgotten || !l.missing() {
+	if got := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(err, ports.ErrUnknownQueue) ||
+		got != forgotten || !l.missing() {
 		t.Errorf("a recount gave %v and left the record %q, want it as it was: %q", err, got, forgotten)
 	}
 }
@@ -234,7 +247,8 @@ func TestRedisAPauseRacesARecount(t *testing.T) {
 	late := goredis.NewClient(l.client.Options())
 	defer late.Close()
 	late.AddHook(&beforeShards{on: "skein:{orders/1}:", do: func() { must(t, l.store.Pause(t.Context(), "orders")) }})
-	_, err := kit.Recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}), core.Shard{Queue: "orders", Index: 1})
+	_, err := kit.Recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}),
+		core.Shard{Queue: "orders", Index: 1})
 	must(t, err)
 	if record := l.client.Get(t.Context(), lostMeta).Val(); !strings.HasPrefix(record, "0 1 4 ") {
 		t.Errorf("the shard's record is %q, want that of the paused queue", record)
@@ -249,8 +263,11 @@ func TestRedisAPauseRacesARecountOfALostQueue(t *testing.T) {
 	must(t, l.client.HDel(t.Context(), "skein:queues", "orders").Err())
 	late := goredis.NewClient(l.client.Options())
 	defer late.Close()
-	late.AddHook(&beforeShards{on: "skein:{orders/1}:", scripts: true, do: func() { must(t, l.store.Pause(t.Context(), "orders")) }})
-	_, err := kit.Recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}), core.Shard{Queue: "orders"})
+	late.AddHook(&beforeShards{on: "skein:{orders/1}:", scripts: true, do: func() {
+		must(t, l.store.Pause(t.Context(), "orders"))
+	}})
+	_, err := kit.Recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}),
+		core.Shard{Queue: "orders"})
 	must(t, err)
 	if record := l.client.Get(t.Context(), lostMeta).Val(); !strings.HasPrefix(record, "0 1 4 ") {
 		t.Errorf("the shard's record is %q, want that of the paused queue", record)
@@ -265,8 +282,10 @@ func TestRedisAForgetRacesARecount(t *testing.T) {
 	late := goredis.NewClient(l.client.Options())
 	defer late.Close()
 	late.AddHook(&beforeShards{on: "skein:{orders/1}:", do: func() { must(t, l.store.Forget(t.Context(), "orders")) }})
-	_, err := kit.Recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}), core.Shard{Queue: "orders", Index: 1})
-	if left := l.client.Keys(t.Context(), "skein:{orders/*").Val(); !errors.Is(err, ports.ErrUnknownQueue) || len(left) > 0 {
+	_, err := kit.Recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}),
+		core.Shard{Queue: "orders", Index: 1})
+	if left := l.client.Keys(t.Context(), "skein:{orders/*").Val(); !errors.Is(err, ports.ErrUnknownQueue) ||
+		len(left) > 0 {
 		t.Errorf("a recount gave %v and left %q of a queue that was forgotten", err, left)
 	}
 }
@@ -277,10 +296,14 @@ func TestRedisAShardOfAnotherLayoutIsNamed(t *testing.T) {
 	l := newLostShard(t)
 	must(t, l.client.HSet(t.Context(), "skein:queues", "orders", "0 0 6 1 7").Err())
 	_, err := l.store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 6})
-	if record := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(err, ports.ErrShardCountMismatch) || strings.HasSuffix(record, "+") {
+	if record := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(
+		err, ports.ErrShardCountMismatch,
+	) || strings.HasSuffix(record, "+") {
 		t.Errorf("a declaration gave %v and left %q, want %v", err, record, ports.ErrShardCountMismatch)
 	}
-	if _, err := kit.Recounted(t.Context(), l.store, core.Shard{Queue: "orders", Index: 1}); !errors.Is(err, ports.ErrShardCountMismatch) {
+	if _, err := kit.Recounted(t.Context(), l.store, core.Shard{
+		Queue: "orders", Index: 1,
+	}); !errors.Is(err, ports.ErrShardCountMismatch) {
 		t.Errorf("a recount gave %v, want %v", err, ports.ErrShardCountMismatch)
 	}
 }
@@ -338,7 +361,9 @@ func TestRedisALostQueueRecordIsRestored(t *testing.T) {
 			must(t, l.push(shard))
 		}
 		must(t, l.client.FlushDB(t.Context()).Err())
-		if _, err := l.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}}); !errors.Is(err, ports.ErrUnknownQueue) {
+		if _, err := l.store.Stats(t.Context(), ports.StatsRequest{
+			Queues: []string{"orders"},
+		}); !errors.Is(err, ports.ErrUnknownQueue) {
 			t.Errorf("%s: statistics of a queue of which nothing is left gave %v", name, err)
 		}
 	}
@@ -371,7 +396,8 @@ func TestRedisARecountMakesNoOtherShard(t *testing.T) {
 		}
 		for _, index := range []int{-1, lostShards} {
 			_, err := kit.Recounted(t.Context(), l.store, core.Shard{Queue: "orders", Index: index})
-			if keys := l.client.Keys(t.Context(), fmt.Sprintf("skein:{orders/%d}:*", index)).Val(); err == nil || len(keys) > 0 {
+			if keys := l.client.Keys(t.Context(), fmt.Sprintf("skein:{orders/%d}:*", index)).Val(); err == nil ||
+				len(keys) > 0 {
 				t.Errorf("a recount of shard %d gave %v and made %q", index, err, keys)
 			}
 		}
@@ -392,9 +418,11 @@ func TestRedisADeclarationOfAPartIsNotWhole(t *testing.T) {
 		by    *goredis.ClusterClient
 		whole bool
 	}{{cut, false}, {client, true}} {
-		_, err := redis.New(tt.by, redis.Options{}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: lostShards})
+		_, err := redis.New(tt.by, redis.Options{}).Declare(t.Context(),
+			ports.DeclareRequest{Queue: "orders", Shards: lostShards})
 		must(t, err)
-		if record := client.HGet(t.Context(), "skein:queues", "orders").Val(); record == "" || strings.HasSuffix(record, " +") != tt.whole {
+		if record := client.HGet(t.Context(), "skein:queues", "orders").Val(); record == "" ||
+			strings.HasSuffix(record, " +") != tt.whole {
 			t.Errorf("the record is %q; want that all shards were declared: %v", record, tt.whole)
 		}
 	}
@@ -412,7 +440,8 @@ func TestRedisALostQueueRecordIsNotDeclaredBlindly(t *testing.T) {
 	defer cut.Close()
 	cut.AddHook(cuts)
 	cuts.tags.Store("skein:{orders/", true)
-	_, err := redis.New(cut, redis.Options{}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: lostShards + 2})
+	_, err := redis.New(cut, redis.Options{}).Declare(t.Context(),
+		ports.DeclareRequest{Queue: "orders", Shards: lostShards + 2})
 	if record := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); err == nil || record != "" {
 		t.Errorf("a declaration that could ask no shard gave %v and stored %q", err, record)
 	}
@@ -439,7 +468,8 @@ func TestRedisADeclarationIsCompleted(t *testing.T) {
 	cuts.tags.Clear()
 	must(t, l.declare())
 	paused := strings.TrimSuffix(client.HGet(t.Context(), "skein:queues", "orders").Val(), " +")
-	if record, err := client.Get(t.Context(), lostMeta).Result(); err != nil || record != paused || !strings.HasPrefix(record, "0 1 4 1 ") {
+	if record, err := client.Get(t.Context(), lostMeta).Result(); err != nil || record != paused ||
+		!strings.HasPrefix(record, "0 1 4 1 ") {
 		t.Errorf("the shard's record is %q (%v), want that of the paused queue", record, err)
 	}
 }
@@ -453,7 +483,13 @@ func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
 	defer late.Close()
 	store := openFrozen(client)
 	late.AddHook(&beforeShards{scripts: true, do: func() { must(t, store.Pause(t.Context(), "orders")) }})
-	w := &worker{t: t, client: client, store: openFrozen(late), shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	w := &worker{
+		t:      t,
+		client: client,
+		store:  openFrozen(late),
+		shard:  core.Shard{Queue: "orders"},
+		claims: map[string]core.Claim{},
+	}
 	must(t, w.declare("orders"))
 	must(t, w.push(one("a", 1)))
 	must(t, w.acquire("n", 1))
@@ -486,7 +522,8 @@ func TestRedisLostShardsOfAQueueAreOneLine(t *testing.T) {
 		t.Errorf("%d lines, want one for each queue:\n%s", lines, l.log.String())
 	}
 	for _, queue := range []string{"orders", "mails"} {
-		if want := fmt.Sprintf("queue=%[1]s count=%[2]d shards=\"%[1]s/0, %[1]s/1", queue, lostShards); !strings.Contains(l.log.String(), want) {
+		if want := fmt.Sprintf("queue=%[1]s count=%[2]d shards=\"%[1]s/0, %[1]s/1",
+			queue, lostShards); !strings.Contains(l.log.String(), want) {
 			t.Errorf("no line has %s:\n%s", want, l.log.String())
 		}
 	}
@@ -524,8 +561,9 @@ func TestRedisAnUnreadableRecordOfAQueueIsNotChanged(t *testing.T) {
 	must(t, err)
 	must(t, client.HSet(t.Context(), "skein:queues", "orders", "x").Err())
 	for what, err := range map[string]error{
-		"Pause":    store.Pause(t.Context(), "orders"),
-		"SetMerge": store.SetMerge(t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest}}),
+		"Pause": store.Pause(t.Context(), "orders"),
+		"SetMerge": store.SetMerge(t.Context(),
+			ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest}}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "skein repair recount restores it") {
 			t.Errorf("%s returned %v, want the cure", what, err)

@@ -96,7 +96,9 @@ func (p *oneJob) data() []byte {
 func (p *oneJob) push() {
 	r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1}
 	for range rapid.IntRange(1, 12).Draw(p.t, "entries") {
-		e := core.Entry{ID: "a", Payload: core.Payload{Data: p.data(), Score: float64(rapid.IntRange(-3, 9).Draw(p.t, "score")) / 2}}
+		e := core.Entry{ID: "a", Payload: core.Payload{
+			Data: p.data(), Score: float64(rapid.IntRange(-3, 9).Draw(p.t, "score")) / 2,
+		}}
 		if rapid.IntRange(0, 3).Draw(p.t, "tagged") == 0 {
 			e.Meta = []byte(fmt.Sprint("meta ", e.Score))
 		}
@@ -112,7 +114,15 @@ func (p *oneJob) turn() {
 		PerJob: rapid.SampledFrom([]int{0, 1, 3, 9, 15}).Draw(p.t, "per job"),
 	}
 	for _, c := range p.claims {
-		x := core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: p.disposition(), BuryError: "no", PutBack: core.PutBack{RetryCount: 1, Error: "boom"}}
+		x := core.Settlement{
+			ID:        c.ID,
+			Receipt:   c.Receipt,
+			Rest:      p.disposition(),
+			BuryError: "no",
+			PutBack: core.PutBack{
+				RetryCount: 1, Error: "boom",
+			},
+		}
 		for i := range c.Payloads {
 			if rapid.Bool().Draw(p.t, "except") {
 				x.Except = append(x.Except, core.PayloadDisposition{Position: i, Disposition: p.disposition()})
@@ -125,7 +135,8 @@ func (p *oneJob) turn() {
 }
 
 func (p *oneJob) disposition() core.Disposition {
-	return rapid.SampledFrom([]core.Disposition{core.Discard, core.Requeue, core.Requeue, core.Bury}).Draw(p.t, "disposition")
+	return rapid.SampledFrom([]core.Disposition{core.Discard, core.Requeue, core.Requeue, core.Bury}).Draw(p.t,
+		"disposition")
 }
 
 func (p *oneJob) dead() ports.DeadLetterStep {
@@ -137,5 +148,6 @@ func (p *oneJob) dead() ports.DeadLetterStep {
 }
 
 func (p *oneJob) edit() {
-	ask(p, "Edit", ports.EditRequest{Shard: p.lease.Shard, ID: "a", Old: p.data(), New: p.data()}, steps(ports.ShardStore.Edit))
+	ask(p, "Edit", ports.EditRequest{Shard: p.lease.Shard, ID: "a", Old: p.data(), New: p.data()},
+		steps(ports.ShardStore.Edit))
 }

@@ -26,7 +26,11 @@ func TestRedisSendsOnce(t *testing.T) {
 	for name, client := range map[string]goredis.UniversalClient{
 		"standalone": testservers.OwnRedis(t), "Cluster": testservers.OwnRedisCluster(t),
 	} {
-		for reason, fault := range map[string]error{"closed": io.EOF, "reset": syscall.ECONNRESET, "timed out": os.ErrDeadlineExceeded} {
+		for reason, fault := range map[string]error{
+			"closed":    io.EOF,
+			"reset":     syscall.ECONNRESET,
+			"timed out": os.ErrDeadlineExceeded,
+		} {
 			t.Run(name+", "+reason, func(t *testing.T) { checkSentOnce(t, client, fault) })
 		}
 	}
@@ -91,7 +95,9 @@ func checkSentOnce(t *testing.T, client goredis.UniversalClient, fault error) {
 func flushAll(t *testing.T, client goredis.UniversalClient) {
 	t.Helper()
 	if cluster, ok := client.(*goredis.ClusterClient); ok {
-		must(t, cluster.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.FlushAll(ctx).Err() }))
+		must(t, cluster.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error {
+			return node.FlushAll(ctx).Err()
+		}))
 		return
 	}
 	must(t, client.FlushAll(t.Context()).Err())
@@ -130,9 +136,13 @@ func (l *lossyLink) open(t *testing.T, client goredis.UniversalClient) goredis.U
 	var own goredis.UniversalClient
 	switch c := client.(type) {
 	case *goredis.ClusterClient:
-		own = goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: c.Options().Addrs, Dialer: dial, MinRetryBackoff: time.Millisecond})
+		own = goredis.NewClusterClient(&goredis.ClusterOptions{
+			Addrs: c.Options().Addrs, Dialer: dial, MinRetryBackoff: time.Millisecond,
+		})
 	case *goredis.Client:
-		own = goredis.NewClient(&goredis.Options{Addr: c.Options().Addr, Dialer: dial, MinRetryBackoff: time.Millisecond})
+		own = goredis.NewClient(&goredis.Options{
+			Addr: c.Options().Addr, Dialer: dial, MinRetryBackoff: time.Millisecond,
+		})
 	}
 	t.Cleanup(func() { own.Close() })
 	return own

@@ -58,7 +58,8 @@ func TestRedisPagesLeaveTheServerToOthers(t *testing.T) {
 	must(t, err)
 	var entries []core.Entry
 	for i := range jobs {
-		entries = append(entries, core.Entry{ID: fmt.Sprint("order-", i), Payload: core.Payload{Data: make([]byte, 100)}})
+		entries = append(entries,
+			core.Entry{ID: fmt.Sprint("order-", i), Payload: core.Payload{Data: make([]byte, 100)}})
 	}
 	for some := range slices.Chunk(entries, 5000) {
 		_, err := store.Push(ctx, ports.PushRequest{Queue: "orders", Shards: shards, Generation: 1, Entries: some})
@@ -84,7 +85,8 @@ func TestRedisPagesLeaveTheServerToOthers(t *testing.T) {
 		if most := slices.Max(seen.sizes); most > tt.most {
 			t.Errorf("a %s sends %d scripts at once, at most %d expected", tt.name, most, tt.most)
 		}
-		t.Logf("%-20s %d exchanges; another connection waits for p50 %v, at most %v", tt.name, len(seen.sizes), waits[len(waits)/2], waits[len(waits)-1])
+		t.Logf("%-20s %d exchanges; another connection waits for p50 %v, at most %v",
+			tt.name, len(seen.sizes), waits[len(waits)/2], waits[len(waits)-1])
 	}
 }
 

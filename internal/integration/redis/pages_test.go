@@ -18,7 +18,9 @@ func TestRedisPagesOfManyScripts(t *testing.T) {
 	t.Parallel()
 	client := testservers.Redis(t)
 	store := redis.New(client, redis.Options{Prefix: testservers.Prefix(t, client)})
-	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 3, IndexIDs: true}); err != nil {
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{
+		Queue: "orders", Shards: 3, IndexIDs: true,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var byTime []core.Entry
@@ -46,9 +48,12 @@ func TestRedisPagesOfManyScripts(t *testing.T) {
 	for order, want := range map[ports.SortBy][]core.Entry{ports.ByTime: byTime, ports.ByID: byID} {
 		for _, descending := range []bool{false, true} {
 			for _, limit := range []int{ports.MaxPage, 333, 249, 250} {
-				r := ports.JobsRequest{SortBy: order, PageRequest: ports.PageRequest{Queue: "orders", Limit: limit, Descending: descending}}
+				r := ports.JobsRequest{SortBy: order, PageRequest: ports.PageRequest{
+					Queue: "orders", Limit: limit, Descending: descending,
+				}}
 				if got := allJobs(t, store, r); !slices.Equal(got, ids(want)) {
-					t.Errorf("order %d, descending %t, %d a page: %d jobs in another order than the %d pushed", order, descending, limit, len(got), len(want))
+					t.Errorf("order %d, descending %t, %d a page: %d jobs in another order than the %d pushed",
+						order, descending, limit, len(got), len(want))
 				}
 			}
 			slices.Reverse(want)

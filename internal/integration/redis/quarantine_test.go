@@ -22,14 +22,21 @@ func TestRedisAShardOfDamagedRecordsWorksOn(t *testing.T) {
 	prefix := testservers.Prefix(t, client)
 	var log strings.Builder
 	store := redis.New(client, redis.Options{Prefix: prefix, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	w := &worker{t: t, client: client, store: store, shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	w := &worker{
+		t:      t,
+		client: client,
+		store:  store,
+		shard:  core.Shard{Queue: "orders"},
+		claims: map[string]core.Claim{},
+	}
 	w.must(w.declare("orders"))
 	shard := w.shard
 	d := damageable{severable{Store: store, prefix: prefix}, client}
 	for part := range damaged / 500 {
 		var entries []core.Entry
 		for i := range 500 {
-			entries = append(entries, core.Entry{ID: fmt.Sprintf("bad-%d-%d", part, i), Payload: core.Payload{Data: []byte("x")}})
+			entries = append(entries,
+				core.Entry{ID: fmt.Sprintf("bad-%d-%d", part, i), Payload: core.Payload{Data: []byte("x")}})
 		}
 		w.must(w.push(entries...))
 		for _, e := range entries {
@@ -83,7 +90,13 @@ func TestRedisKeepsThePayloadsOfADamagedRecord(t *testing.T) {
 	client := testservers.Redis(t)
 	prefix := testservers.Prefix(t, client)
 	store := redis.New(client, redis.Options{Prefix: prefix, Logger: slog.New(slog.DiscardHandler)})
-	w := &worker{t: t, client: client, store: store, shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	w := &worker{
+		t:      t,
+		client: client,
+		store:  store,
+		shard:  core.Shard{Queue: "orders"},
+		claims: map[string]core.Claim{},
+	}
 	w.must(w.declare("orders"))
 	shard := w.shard
 	var entries []core.Entry
@@ -118,7 +131,12 @@ func TestRedisKeepsThePayloadsOfADamagedRecord(t *testing.T) {
 // as if it had not been cancelled, and can be cancelled again.
 func TestRedisADamagedCancelStopsNoTurn(t *testing.T) {
 	t.Parallel()
-	for name, damaged := range map[string]string{"cut": "x", "another": strings.Repeat("x", 17), "longer": strings.Repeat("\x00", 17) + "1", "empty": ""} {
+	for name, damaged := range map[string]string{
+		"cut":     "x",
+		"another": strings.Repeat("x", 17),
+		"longer":  strings.Repeat("\x00", 17) + "1",
+		"empty":   "",
+	} {
 		client := testservers.OwnRedis(t)
 		w := newWorker(t, client, false)
 		for _, meet := range []func() error{
@@ -131,7 +149,8 @@ func TestRedisADamagedCancelStopsNoTurn(t *testing.T) {
 				t.Errorf("beside a cancel that is %s: %v", name, err)
 			}
 			for _, r := range w.aside("a") {
-				if r.Place != ports.PlaceClaimed || string(r.Stored) != damaged || !strings.Contains(r.Reason, "cancel") {
+				if r.Place != ports.PlaceClaimed || string(r.Stored) != damaged ||
+					!strings.Contains(r.Reason, "cancel") {
 					t.Errorf("a cancel that is %s is set aside as %+v", name, r)
 				}
 				_, err := w.store.Discard(t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{r.Key}})

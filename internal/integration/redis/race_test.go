@@ -62,7 +62,8 @@ func TestRedisSetMergeRacesSetMerge(t *testing.T) {
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2})
 	must(t, err)
 	set := func(s *redis.Store, last int) {
-		must(t, s.SetMerge(t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest, Keep: last}}))
+		must(t, s.SetMerge(t.Context(),
+			ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest, Keep: last}}))
 	}
 	late := goredis.NewClient(client.Options())
 	defer late.Close()
@@ -133,7 +134,8 @@ func TestRedisAShardDeclaredMeanwhileIsNotLost(t *testing.T) {
 	hooked.AddHook(&beforeQueueRecord{do: func() { must(t, own.Set(t.Context(), key("m"), record, 0).Err()) }})
 	push := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}}
 	late := redis.New(hooked, redis.Options{})
-	if _, err := late.Push(t.Context(), push); !errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, redis.ErrLostRecord) {
+	if _, err := late.Push(t.Context(), push); !errors.Is(err, ports.ErrUnknownQueue) ||
+		errors.Is(err, redis.ErrLostRecord) {
 		t.Errorf("a push that a Declare has overtaken gave %v, want %v", err, ports.ErrUnknownQueue)
 	}
 	_, err = late.Push(t.Context(), push)
@@ -189,7 +191,10 @@ func TestRedisDeclareRacesForget(t *testing.T) {
 		t.Errorf("after Declare the queues are %+v, want orders with 1 shard", queues)
 	}
 	_, err = store.Push(t.Context(), ports.PushRequest{
-		Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a", Payload: core.Payload{Data: []byte("x")}}},
+		Queue:      "orders",
+		Shards:     1,
+		Generation: 1,
+		Entries:    []core.Entry{{ID: "a", Payload: core.Payload{Data: []byte("x")}}},
 	})
 	must(t, err)
 	found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})

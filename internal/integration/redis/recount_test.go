@@ -93,7 +93,8 @@ func TestRedisRecountInStepsBesideWork(t *testing.T) {
 	for seed := range uint64(6) {
 		must(t, client.FlushAll(t.Context()).Err())
 		w := &stepped{worker: newWorker(t, client, true), random: rand.New(rand.NewPCG(seed, 1))}
-		w.store = redis.New(client, redis.Options{Clock: func() time.Time { return frozenNow }, Logger: slog.New(slog.DiscardHandler)})
+		w.store = redis.New(client,
+			redis.Options{Clock: func() time.Time { return frozenNow }, Logger: slog.New(slog.DiscardHandler)})
 		for range 60 {
 			w.work()
 		}
@@ -207,7 +208,16 @@ func (w *stepped) agrees(what string) {
 		}
 		groups[name][id] = true
 	}
-	want := map[string]map[string]bool{"r": running, "w": waiting, "rt": failed, "ri": failed, "rc": failed, "i": queued, "xt": dead, "xi": dead}
+	want := map[string]map[string]bool{
+		"r":  running,
+		"w":  waiting,
+		"rt": failed,
+		"ri": failed,
+		"rc": failed,
+		"i":  queued,
+		"xt": dead,
+		"xi": dead,
+	}
 	counted := map[string]int{}
 	for name, ids := range groups {
 		want["g:"+name], counted[name] = ids, len(ids)
@@ -313,7 +323,9 @@ func TestRedisRecountStepReadsFewLargeRecords(t *testing.T) {
 		must(t, discarded(t, client, fmt.Sprintf("id-%03d", steps), fmt.Sprintf("id-%03d", 95-steps)))
 	}
 	if left := client.HLen(t.Context(), key("j")).Val(); ofReady < int(left*size/most) {
-		t.Errorf("%d of %d steps end in the list of ready jobs, which has %d of %d bytes, want at most %d bytes in each", ofReady, steps, left, size, most)
+		t.Errorf("%d of %d steps end in the list of ready jobs, "+
+			"which has %d of %d bytes, want at most %d bytes in each",
+			ofReady, steps, left, size, most)
 	}
 	(&stepped{worker: w}).agrees("after the recount")
 }
@@ -415,7 +427,9 @@ func TestRedisRecountGoesOnAfterAFailover(t *testing.T) {
 func TestRedisRecountNamesAKeyOfAnotherType(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
-	for _, suffix := range []string{"m", "j", "r", "w", "c", "k", "l", "t", "rt", "ri", "rc", "i", "x", "xt", "xi", "xm", "xg", "q", "g:bad", ""} {
+	for _, suffix := range []string{
+		"m", "j", "r", "w", "c", "k", "l", "t", "rt", "ri", "rc", "i", "x", "xt", "xi", "xm", "xg", "q", "g:bad", "",
+	} {
 		must(t, client.FlushAll(t.Context()).Err())
 		w := newWorker(t, client, true)
 		name, command := key(suffix), []any{"set", key(suffix), "text"}
@@ -430,7 +444,8 @@ func TestRedisRecountNamesAKeyOfAnotherType(t *testing.T) {
 		must(t, client.Do(t.Context(), command...).Err())
 		before := allContents(t, client)
 		_, err := kit.Recounted(t.Context(), w.store, w.shard)
-		if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "the key "+name+" is not a ") || !strings.Contains(err.Error(), "delete or rename it") {
+		if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "the key "+name+" is not a ") ||
+			!strings.Contains(err.Error(), "delete or rename it") {
 			t.Errorf("with another type of %s a recount gave %v", name, err)
 		}
 		if diff := cmp.Diff(before, allContents(t, client)); diff != "" {

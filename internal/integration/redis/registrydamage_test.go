@@ -22,7 +22,10 @@ func TestRedisADamagedNodeOrPermitIsPassedOver(t *testing.T) {
 	ctx := t.Context()
 	must(t, w.announce(1))
 	must(t, w.permit("node", 1))
-	for _, record := range [][2]string{{"skein:{/nodes}:n", "garbage"}, {"skein:{/nodes}:n", "1 9000000000000000 1 0 no JSON"}, {"skein:{/nodes}:s", "garbage"}, {"skein:{orders}:permits", "garbage"}} {
+	for _, record := range [][2]string{
+		{"skein:{/nodes}:n", "garbage"}, {"skein:{/nodes}:n", "1 9000000000000000 1 0 no JSON"},
+		{"skein:{/nodes}:s", "garbage"}, {"skein:{orders}:permits", "garbage"},
+	} {
 		must(t, w.client.HSet(ctx, record[0], "damaged", record[1]).Err())
 		must(t, w.announce(1))
 		must(t, w.permit("other", 1))
@@ -75,7 +78,13 @@ func TestRedisADamagedQueueRecordHidesNoOther(t *testing.T) {
 // A record under an odd id that can't be read is set aside, and its shard works on.
 func TestRedisADamagedRecordUnderAnOddIDIsSetAside(t *testing.T) {
 	t.Parallel()
-	for name, id := range map[string]string{"empty": "", "70,000 bytes": strings.Repeat("i", 70_000), "no UTF-8": "\xff\xfe", "a NUL": "a\x00b", "a line's end": "a\r\nb"} {
+	for name, id := range map[string]string{
+		"empty":        "",
+		"70,000 bytes": strings.Repeat("i", 70_000),
+		"no UTF-8":     "\xff\xfe",
+		"a NUL":        "a\x00b",
+		"a line's end": "a\r\nb",
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorker(t, testservers.OwnRedis(t), false)
 			must(t, w.client.HSet(t.Context(), "skein:{orders/0}:j", id, "\xff\xff\xff").Err())
@@ -83,7 +92,8 @@ func TestRedisADamagedRecordUnderAnOddIDIsSetAside(t *testing.T) {
 			if err := w.turn(ports.TurnRequest{Want: 10}); err != nil {
 				t.Errorf("a turn: %.300v", err)
 			}
-			if page, err := w.store.Quarantined(t.Context(), ports.QuarantineRequest{Shard: w.shard}); err != nil || len(page.Records) != 1 {
+			if page, err := w.store.Quarantined(t.Context(), ports.QuarantineRequest{Shard: w.shard}); err != nil ||
+				len(page.Records) != 1 {
 				t.Errorf("%d are shown as set aside: %v", len(page.Records), err)
 			}
 		})
@@ -103,7 +113,9 @@ func TestRedisAnOddTimeStopsNothing(t *testing.T) {
 			if err != nil || len(page.Jobs) == 0 {
 				t.Errorf("Jobs: %+v, %v", page.Jobs, err)
 			}
-			if found, err := w.store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "b", Payloads: 1000}); err != nil || found.Queued == nil {
+			if found, err := w.store.Find(ctx, ports.FindRequest{
+				Queue: "orders", ID: "b", Payloads: 1000,
+			}); err != nil || found.Queued == nil {
 				t.Errorf("Find: %+v, %v", found, err)
 			}
 			if err := w.turn(ports.TurnRequest{Want: 10}); err != nil {
@@ -127,7 +139,9 @@ func TestRedisADamagedMinuteHidesNoOther(t *testing.T) {
 			w := newWorker(t, testservers.OwnRedis(t), false)
 			ctx := t.Context()
 			minute := core.InstantOf(frozenNow).Minute()
-			must(t, w.store.Record(ctx, ports.RecordRequest{Owner: "n1", Records: []ports.Record{{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 7}}}}))
+			must(t, w.store.Record(ctx, ports.RecordRequest{Owner: "n1", Records: []ports.Record{
+				{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 7}},
+			}}))
 			keys := w.client.Keys(ctx, "skein:{orders/0}:h*").Val()
 			if len(keys) != 1 {
 				t.Fatalf("hours are kept in %q, want one key", keys)

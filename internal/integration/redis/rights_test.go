@@ -75,7 +75,8 @@ func TestRedisThatMayEvictIsRefused(t *testing.T) {
 
 	var log bytes.Buffer
 	banned := asUser(t, client, "on >secret ~* &* +@all -config")
-	_, err = redis.New(banned, redis.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}).Declare(t.Context(), declare)
+	_, err = redis.New(banned, redis.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}).Declare(t.Context(),
+		declare)
 	if err != nil || !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "noeviction") {
 		t.Errorf("without CONFIG, Declare gave %v and logged %q; want a warning about noeviction", err, log.String())
 	}
@@ -97,7 +98,9 @@ func TestRedisFailsOver(t *testing.T) {
 	if _, err := store.Push(ctx, push); err != nil {
 		t.Fatal(err)
 	}
-	acquire := ports.AcquireRequest{Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "n1", Attempt: 1, TTL: time.Minute}
+	acquire := ports.AcquireRequest{Shard: core.Shard{
+		Queue: "orders",
+	}, Shards: 1, Generation: 1, Owner: "n1", Attempt: 1, TTL: time.Minute}
 	before, err := store.Acquire(ctx, acquire)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,10 @@ import (
 // If a script finds a key of a wrong type, its error names the file and the line of the command.
 func TestRedisErrorsNameTheLineOfAScript(t *testing.T) {
 	t.Parallel()
-	for name, client := range map[string]goredis.UniversalClient{"Redis": testservers.Redis(t), "Valkey": testservers.Valkey(t)} {
+	for name, client := range map[string]goredis.UniversalClient{
+		"Redis":  testservers.Redis(t),
+		"Valkey": testservers.Valkey(t),
+	} {
 		t.Run(name, func(t *testing.T) {
 			prefix, shard := testservers.Prefix(t, client), core.Shard{Queue: "orders"}
 			store := redis.New(client, redis.Options{Prefix: prefix})
@@ -37,7 +40,8 @@ func TestRedisErrorsNameTheLineOfAScript(t *testing.T) {
 
 			must(t, client.Del(t.Context(), prefix+"{orders/0}:m").Err())
 			must(t, client.HSet(t.Context(), prefix+"{orders/0}:m", "no", "string").Err())
-			_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{one("a", 1)}})
+			_, err = store.Push(t.Context(),
+				ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{one("a", 1)}})
 			namesLine(t, err, "push/push_plain.lua", "call('GET', META)")
 		})
 	}

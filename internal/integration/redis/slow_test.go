@@ -136,13 +136,16 @@ func (s *slow) fresh(n int, when core.When) []core.Entry {
 func (s *slow) entry(id string, when core.When) core.Entry {
 	s.pushed++
 	data := fmt.Appendf(nil, "%0100d", s.pushed)
-	return core.Entry{ID: id, When: when, Payload: core.Payload{Data: data, Score: float64(time.Now().UnixMicro()) / 1e6}}
+	return core.Entry{
+		ID: id, When: when, Payload: core.Payload{Data: data, Score: float64(time.Now().UnixMicro()) / 1e6},
+	}
 }
 
 func (s *slow) push(entries []core.Entry) {
 	s.t.Helper()
 	for some := range slices.Chunk(entries, ports.MaxPush) {
-		_, err := s.store.Push(s.t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: some})
+		_, err := s.store.Push(s.t.Context(),
+			ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: some})
 		s.must(err)
 	}
 }
@@ -230,7 +233,11 @@ func (s *slow) timeTurns() {
 func (s *slow) timeSteps() {
 	ctx, shard := s.t.Context(), s.lease.Shard
 	type jobStep = func(context.Context, ports.JobStep) (ports.StepReply, error)
-	for name, step := range map[string]jobStep{"expedite": s.store.Expedite, "bury": s.store.Bury, "delete": s.store.Delete} {
+	for name, step := range map[string]jobStep{
+		"expedite": s.store.Expedite,
+		"bury":     s.store.Bury,
+		"delete":   s.store.Delete,
+	} {
 		s.time(fmt.Sprintf("%s of %d ids", name, ports.MaxStep), s.queueStep, func() {
 			s.step(step(ctx, ports.JobStep{Shard: shard, IDs: s.ids}))
 		})
@@ -307,7 +314,9 @@ func (s *slow) timePages() {
 		"time": ports.ByTime, "id": ports.ByID, "retries by time": ports.RetryingByTime,
 		"retries by id": ports.RetryingByID, "retries by count": ports.RetryingByCount,
 	} {
-		r := ports.JobsRequest{SortBy: order, PageRequest: ports.PageRequest{Queue: "orders", Limit: ports.MaxPage, Payloads: 1}}
+		r := ports.JobsRequest{
+			SortBy: order, PageRequest: ports.PageRequest{Queue: "orders", Limit: ports.MaxPage, Payloads: 1},
+		}
 		for _, r.Descending = range []bool{false, true} {
 			r.After = ports.Cursor{}
 			first, err := s.store.Jobs(ctx, r)
@@ -323,7 +332,9 @@ func (s *slow) timePages() {
 		}
 	}
 	for _, byID := range []bool{false, true} {
-		r := ports.MorgueRequest{ByID: byID, PageRequest: ports.PageRequest{Queue: "orders", Limit: ports.MaxPage, Payloads: 1}}
+		r := ports.MorgueRequest{
+			ByID: byID, PageRequest: ports.PageRequest{Queue: "orders", Limit: ports.MaxPage, Payloads: 1},
+		}
 		s.time(fmt.Sprintf("pages of 1,000 dead, by id %t", byID), nothing, func() {
 			_, err := s.store.Morgue(ctx, r)
 			s.must(err)

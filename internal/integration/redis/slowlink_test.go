@@ -19,5 +19,6 @@ func TestRedisPayloadsAreHandledThroughASlowLink(t *testing.T) {
 	link := testservers.SlowLink(t, backend.(*goredis.Client).Options().Addr, 1<<20)
 	throughLink := goredis.NewClient(&goredis.Options{Addr: link, ReadTimeout: time.Minute})
 	t.Cleanup(func() { throughLink.Close() })
-	kit.HandleThroughSlowLink(t, redis.New(backend, redis.Options{}), redis.New(throughLink, redis.Options{}), 4, 2, 1<<20)
+	kit.HandleThroughSlowLink(t, redis.New(backend, redis.Options{}),
+		redis.New(throughLink, redis.Options{}), 4, 2, 1<<20)
 }

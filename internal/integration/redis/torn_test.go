@@ -42,7 +42,8 @@ func TestRedisTornShardIsNamed(t *testing.T) {
 			t.Errorf("%s without the key %s has changed what is stored (-before +after):\n%s", tt.name, tt.key, diff)
 		}
 		if diff := cmp.Diff(there, h.to.keys(t, h.slot)); diff != "" || len(there) != 1 {
-			t.Errorf("%s without the key %s has changed what the other master has (-before +after):\n%s", tt.name, tt.key, diff)
+			t.Errorf("%s without the key %s has changed what the other master has (-before +after):\n%s",
+				tt.name, tt.key, diff)
 		}
 	}
 }
@@ -98,9 +99,11 @@ func TestRedisALostRecordKeepsPayloads(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	for name, call := range map[string]func(*worker) error{
-		"a bury":               func(w *worker) error { return w.bury("gone", "whole") },
-		"a push of many":       func(w *worker) error { return w.push(untagged("whole", 10)...) },
-		"a push beside others": func(w *worker) error { return w.push(append(untagged("whole", 10), one("another", 1))...) },
+		"a bury":         func(w *worker) error { return w.bury("gone", "whole") },
+		"a push of many": func(w *worker) error { return w.push(untagged("whole", 10)...) },
+		"a push beside others": func(w *worker) error {
+			return w.push(append(untagged("whole", 10), one("another", 1))...)
+		},
 	} {
 		must(t, client.FlushAll(t.Context()).Err())
 		w := newWorker(t, client, true)
@@ -126,7 +129,8 @@ func tornRecords() []tornCall {
 	return []tornCall{
 		{"j", "a turn", func(w *worker) error { return w.turn(ports.TurnRequest{Want: 10}) }},
 		{"j", "a list", func(w *worker) error {
-			_, err := w.store.Jobs(w.t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders", Limit: 10}})
+			_, err := w.store.Jobs(w.t.Context(),
+				ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders", Limit: 10}})
 			return err
 		}},
 		{"r", "a push", func(w *worker) error { return w.push(one("b", 5), one("z", 1)) }},
@@ -163,7 +167,8 @@ func tornSets() []tornCall {
 	for _, key := range []string{"d:dead", "d:gone"} {
 		all = append(all,
 			tornCall{key, "a page of dead letters", func(w *worker) error {
-				_, err := w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "orders", Limit: 100}})
+				_, err := w.store.Morgue(w.t.Context(),
+					ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "orders", Limit: 100}})
 				return err
 			}},
 			tornCall{key, "a find", func(w *worker) error {
@@ -180,7 +185,8 @@ func tornSets() []tornCall {
 			}},
 			tornCall{key, "a purge", func(w *worker) error { return w.purge(w.dead("buried", key[2:])) }},
 			tornCall{key, "an edit", func(w *worker) error {
-				_, err := w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: key[2:], Old: []byte("p3"), New: []byte("new")})
+				_, err := w.store.Edit(w.t.Context(),
+					ports.EditRequest{Shard: w.shard, ID: key[2:], Old: []byte("p3"), New: []byte("new")})
 				return err
 			}},
 		)

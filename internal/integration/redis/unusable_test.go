@@ -48,12 +48,18 @@ func unusableRedises() []unusableRedis {
 			says: "docs/operations/redis.md", cure: []any{"+evalsha"},
 		},
 		{
-			name: "no right to a command of a script", options: asSkein("secret"), rights: append(most[:5:5], "-zadd", "-hdel"),
-			says: "hdel, zadd", cure: []any{"+zadd", "+hdel"},
+			name:    "no right to a command of a script",
+			options: asSkein("secret"),
+			rights:  append(most[:5:5], "-zadd", "-hdel"),
+			says:    "hdel, zadd",
+			cure:    []any{"+zadd", "+hdel"},
 		},
 		{
-			name: "no right to the prefix", options: asSkein("secret"), rights: []any{"on", ">secret", "~other:*", "&*", "+@all"},
-			says: "docs/operations/redis.md", cure: []any{"~skein:*"},
+			name:    "no right to the prefix",
+			options: asSkein("secret"),
+			rights:  []any{"on", ">secret", "~other:*", "&*", "+@all"},
+			says:    "docs/operations/redis.md",
+			cure:    []any{"~skein:*"},
 		},
 		{name: "evicting policy", config: []string{"maxmemory-policy", "allkeys-lru"}, says: "noeviction"},
 		{name: "braces in the prefix", prefix: "{tenant}:", says: "braces"},
@@ -67,7 +73,8 @@ func TestRedisUnusable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			admin, client := tt.open(t)
-			store := redis.New(client, redis.Options{Prefix: tt.prefix, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			store := redis.New(client,
+				redis.Options{Prefix: tt.prefix, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 			for method, err := range callEach(t, store) {
 				if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("%s gave %v, want %q with %q", method, err, ports.ErrUnusable, tt.says)
@@ -119,7 +126,8 @@ func callEach(t *testing.T, store *redis.Store) map[string]error {
 	defer cancel()
 	shard, errs := core.Shard{Queue: "orders"}, map[string]error{}
 	_, errs["Declare"] = store.Declare(ctx, ports.DeclareRequest{Queue: "orders", Shards: 1})
-	_, errs["Push"] = store.Push(ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
+	_, errs["Push"] = store.Push(ctx,
+		ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
 	_, errs["Acquire"] = store.Acquire(ctx, ports.AcquireRequest{
 		Shard: shard, Shards: 1, Generation: 1, Owner: "test", Attempt: 1, TTL: time.Minute})
 	_, errs["Turn"] = store.Turn(ctx, ports.TurnRequest{

@@ -44,7 +44,8 @@ func pausing(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }
 func resuming(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }
 
 func setMerge(w *worker) error {
-	return w.store.SetMerge(w.t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest}})
+	return w.store.SetMerge(w.t.Context(),
+		ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest}})
 }
 
 func cancelling(ids ...string) func(*worker) error {
@@ -221,11 +222,15 @@ func TestRedisWakeupsNeedNoRecordThatCanBeRead(t *testing.T) {
 	cuts.tags.Store("skein:queues", true)
 	wakes("the server with the list can't be reached")
 	cuts.tags.Clear()
-	if _, err := store.Wakeups(t.Context(), []core.Shard{w.shard, {Queue: "never"}}); !errors.Is(err, ports.ErrUnknownQueue) {
+	if _, err := store.Wakeups(t.Context(), []core.Shard{
+		w.shard, {Queue: "never"},
+	}); !errors.Is(err, ports.ErrUnknownQueue) {
 		t.Errorf("wake-ups of a queue that is not there: %v, want %v", err, ports.ErrUnknownQueue)
 	}
 	for _, index := range []int{-2, 1} { // -1 are the permits
-		if _, err := store.Wakeups(t.Context(), []core.Shard{{Queue: "orders", Index: index}}); !errors.Is(err, ports.ErrInvalidRequest) {
+		if _, err := store.Wakeups(t.Context(), []core.Shard{
+			{Queue: "orders", Index: index},
+		}); !errors.Is(err, ports.ErrInvalidRequest) {
 			t.Errorf("wake-ups of shard %d of one: %v", index, err)
 		}
 	}

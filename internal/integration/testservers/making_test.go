@@ -24,7 +24,8 @@ func TestPostgresEndsAlthoughInitdbStillRan(t *testing.T) {
 
 	dir := openDirectory(t)
 	begun, proceed, servers := filepath.Join(dir, "begun"), filepath.Join(dir, "proceed"), filepath.Join(dir, "servers")
-	slow := fmt.Sprintf("#!/bin/sh\ncase $1 in --help) exec %[1]q --help ;; esac\n: >%[2]q\nuntil [ -e %[3]q ]; do sleep 0.1; done\nexec %[1]q \"$@\"\n",
+	slow := fmt.Sprintf("#!/bin/sh\ncase $1 in --help) exec %[1]q --help ;; esac\n"+
+		": >%[2]q\nuntil [ -e %[3]q ]; do sleep 0.1; done\nexec %[1]q \"$@\"\n",
 		real, begun, proceed)
 	if err := os.WriteFile(filepath.Join(dir, "initdb"), []byte(slow), 0o755); err != nil {
 		t.Fatal(err)

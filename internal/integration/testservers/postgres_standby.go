@@ -102,7 +102,8 @@ func copyProgram(p program) (string, error) {
 // follows it under the name $5. The settings follow.
 const runStandby = findPostgres + `
 copies=$1 primary=$2 port=$3 bind=$4 name=$5 && shift 5` + settingsAsFlags + `
-"$copies" --dbname="host=127.0.0.1 port=$primary user=postgres" --pgdata=data --checkpoint=fast --write-recovery-conf --no-sync || exit
+"$copies" --dbname="host=127.0.0.1 port=$primary user=postgres" --pgdata=data ` +
+	`--checkpoint=fast --write-recovery-conf --no-sync || exit
 exec postgres -D data -p "$port" -c listen_addresses="$bind" -c unix_socket_directories= -c cluster_name="$name" "$@"
 `
 

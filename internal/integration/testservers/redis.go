@@ -31,7 +31,8 @@ func valkeyServer() program {
 		tag:        "8",
 		signal:     "KILL",
 		get: "for Valkey set SKEIN_TEST_VALKEY to the URL of a server, " +
-			"or install valkey-server (apt-get install valkey-server, which Debian 12 has in bookworm-backports), or start Docker",
+			"or install valkey-server (apt-get install valkey-server, " +
+			"which Debian 12 has in bookworm-backports), or start Docker",
 	}
 }
 

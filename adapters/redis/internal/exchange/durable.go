@@ -54,7 +54,9 @@ func (s *Link) sendAndWait(
 	for k, i := range group {
 		outcomes[i].Value, outcomes[i].Err = cmds[k].Result()
 		if have, err := wait.Result(); outcomes[i].Err == nil && (err != nil || have < int64(s.replicas)) {
-			outcomes[i].Err = fmt.Errorf("the master has stored the write, but only %d of %d replicas confirmed it within %v; a failover may lose it",
+			outcomes[i].Err = fmt.Errorf("the master has stored the write, "+
+				"but only %d of %d replicas confirmed it within %v; "+
+				"a failover may lose it",
 				have, s.replicas, s.waitTimeout)
 			if err != nil {
 				outcomes[i].Err = fmt.Errorf("%w: %v", outcomes[i].Err, err)

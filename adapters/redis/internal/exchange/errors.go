@@ -35,7 +35,9 @@ var permanentErrors = []struct{ prefix, advice string }{
 }
 
 // ErrTorn reports a shard with contradictory keys. It is documented in package redis.
-var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover during the migration of its slot; docs/operations/redis.md describes the repair")
+var ErrTorn = errors.New("the keys of a shard contradict each other, " +
+	"as after a failover during the migration of its slot; " +
+	"docs/operations/redis.md describes the repair")
 
 // luaFault matches the error of a script that has used a missing value without a check. Another key
 // refers to that value.
