@@ -35,7 +35,9 @@ type ScheduleSet struct {
 func (set *ScheduleSet) check() error {
 	var errs []error
 	if set.Name == "" && (len(set.Schedules) > 0 || set.Prune || set.Version != 0) {
-		errs = append(errs, fmt.Errorf("%w: the ScheduleSet has no Name; give it one that does not change", ErrInvalidOptions))
+		errs = append(errs, fmt.Errorf(
+			"%w: the ScheduleSet has no Name; give it one that does not change", ErrInvalidOptions,
+		))
 	}
 	if set.Name != "" {
 		if err := (core.ScheduleKey{ID: "any", Name: set.Name}).Validate(); err != nil {
@@ -43,7 +45,9 @@ func (set *ScheduleSet) check() error {
 		}
 	}
 	if set.Version < 0 {
-		errs = append(errs, fmt.Errorf("%w: Version %d of the ScheduleSet; give 0 or more", ErrInvalidOptions, set.Version))
+		errs = append(errs, fmt.Errorf(
+			"%w: Version %d of the ScheduleSet; give 0 or more", ErrInvalidOptions, set.Version,
+		))
 	}
 
 	type place struct {
@@ -58,9 +62,12 @@ func (set *ScheduleSet) check() error {
 		case s.err != nil:
 			errs = append(errs, s.err)
 		case s.target.name == "":
-			errs = append(errs, fmt.Errorf("%w: schedule %d of the set is empty; make it with Queue.NewSchedule", ErrInvalidOptions, i+1))
+			errs = append(errs, fmt.Errorf(
+				"%w: schedule %d of the set is empty; make it with Queue.NewSchedule", ErrInvalidOptions, i+1,
+			))
 		case seen[at]:
-			errs = append(errs, fmt.Errorf("%w: the set has two schedules %q of id %q in queue %q; give one another name",
+			errs = append(errs, fmt.Errorf(
+				"%w: the set has two schedules %q of id %q in queue %q; give one another name",
 				ErrInvalidOptions, s.core.Name, s.core.ID, s.target.name))
 		}
 		seen[at] = true
@@ -200,7 +207,9 @@ func bounded[R any](ctx context.Context, most time.Duration, call func(context.C
 
 // Declare implements [ports.Producer].
 func (b boundedCalls) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
-	return bounded(ctx, b.most, func(ctx context.Context) (ports.DeclareReply, error) { return b.Store.Declare(ctx, r) })
+	return bounded(ctx, b.most, func(ctx context.Context) (ports.DeclareReply, error) {
+		return b.Store.Declare(ctx, r)
+	})
 }
 
 // Queues implements [ports.Registry].
@@ -210,7 +219,9 @@ func (b boundedCalls) Queues(ctx context.Context) ([]ports.Queue, error) {
 
 // Schedules implements [ports.Calendar].
 func (b boundedCalls) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.SchedulesPage, error) {
-	return bounded(ctx, b.most, func(ctx context.Context) (ports.SchedulesPage, error) { return b.Store.Schedules(ctx, r) })
+	return bounded(ctx, b.most, func(ctx context.Context) (ports.SchedulesPage, error) {
+		return b.Store.Schedules(ctx, r)
+	})
 }
 
 // ChangeSchedules implements [ports.Calendar].
@@ -223,7 +234,8 @@ func (b boundedCalls) ChangeSchedules(
 }
 
 func noCalendar() error {
-	return fmt.Errorf("%w: the client's store keeps no schedules; make the client with a Store, since a transaction can't store them",
+	return fmt.Errorf(
+		"%w: the client's store keeps no schedules; make the client with a Store, since a transaction can't store them",
 		ErrInvalidOptions)
 }
 
@@ -231,11 +243,14 @@ func noCalendar() error {
 const mostTries = 20
 
 // errSchedulesChange is the error of a declaration whose schedules change all the time.
-var errSchedulesChange = errors.New("the schedules were changed by others each time that they were to be declared; declare them from one program")
+var errSchedulesChange = errors.New("the schedules were changed by others each time that they were to be declared; " +
+	"declare them from one program")
 
 // declareSchedules declares schedules of one queue, all of one set and version or of none. If the
 // queue has a schedule of the set in a higher version, it changes nothing and returns their number.
-func (c *Client) declareSchedules(ctx context.Context, t target, declarations []core.Declaration) (outdated int, err error) {
+func (c *Client) declareSchedules(
+	ctx context.Context, t target, declarations []core.Declaration,
+) (outdated int, err error) {
 	var parsed specs.Specs
 	for range mostTries {
 		stored, err := c.storedSchedules(ctx, t, declarations)
@@ -256,7 +271,11 @@ func (c *Client) declareSchedules(ctx context.Context, t target, declarations []
 				return 0, err
 			}
 			if next, changed := d.Apply(current, spec, changedByCode, stored.now); changed {
-				changes = append(changes, ports.ScheduleChange{ScheduleKey: d.ScheduleKey, Revision: current.Revision, Schedule: &next})
+				changes = append(changes, ports.ScheduleChange{
+					ScheduleKey: d.ScheduleKey,
+					Revision:    current.Revision,
+					Schedule:    &next,
+				})
 			}
 		}
 		refused, err := c.changeSchedules(ctx, t, changes)
@@ -344,7 +363,10 @@ func schedulesOf(ctx context.Context, calendar ports.Calendar, r ports.Schedules
 			return nil, err
 		}
 		if len(page.Unreached) > 0 {
-			return nil, fmt.Errorf("%d shards of queue %q can't be reached, the first is %v", len(page.Unreached), r.Queue, page.Unreached[0])
+			return nil, fmt.Errorf(
+				"%d shards of queue %q can't be reached, the first is %v",
+				len(page.Unreached), r.Queue, page.Unreached[0],
+			)
 		}
 		list.now, list.all = page.Now, append(list.all, page.Schedules...)
 		for _, s := range page.Schedules {
@@ -358,7 +380,9 @@ func schedulesOf(ctx context.Context, calendar ports.Calendar, r ports.Schedules
 
 // changeSchedules makes changes of a queue's schedules, shard by shard. It returns how many were
 // refused, because a schedule has changed meanwhile.
-func (c *Client) changeSchedules(ctx context.Context, t target, changes []ports.ScheduleChange) (refused int, err error) {
+func (c *Client) changeSchedules(
+	ctx context.Context, t target, changes []ports.ScheduleChange,
+) (refused int, err error) {
 	calendar, ok := c.store.(ports.Calendar)
 	if !ok {
 		return 0, noCalendar()

@@ -127,11 +127,13 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 
 	switch {
 	case parsed.every > 0 && r.Jitter > parsed.every:
-		return fmt.Errorf("%w: the jitter %v above the interval %v, which would make ticks miss; give at most the interval",
+		return fmt.Errorf(
+			"%w: the jitter %v above the interval %v, which would make ticks miss; give at most the interval",
 			ErrInvalidSchedule, r.Jitter, parsed.every)
 	case r.Catchup.Most > 1 && rule.Same != SamePush:
-		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v, where their equal payloads are one; "+
-			"use a queue that merges by every, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most, rule)
+		return fmt.Errorf(
+			"%w: catching up on %d ticks in a queue that merges by %v, where their equal payloads are one; "+
+				"use a queue that merges by every, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most, rule)
 	case r.Catchup.Most > 1 && r.FixedScore:
 		return fmt.Errorf("%w: catching up on %d ticks with a score of its own, which makes their payloads one; "+
 			"leave the score to the ticks, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most)
@@ -149,7 +151,9 @@ func (r *Recurrence) validateStored() error {
 
 	switch {
 	case r.Spec == "" || len(r.Spec) > maxSpecBytes || Text(r.Spec) != r.Spec:
-		return fmt.Errorf("%w: the spec %.40q; give a text that CronSpec or IntervalSpec returns", ErrInvalidSchedule, r.Spec)
+		return fmt.Errorf(
+			"%w: the spec %.40q; give a text that CronSpec or IntervalSpec returns", ErrInvalidSchedule, r.Spec,
+		)
 	case len(r.Data) > MaxScheduleDataBytes:
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are allowed; let the handler read the rest",
 			ErrInvalidSchedule, len(r.Data), MaxScheduleDataBytes)
@@ -266,12 +270,14 @@ func (s *Schedule) Validate() error {
 		return err
 	}
 	if s.Revision > maxRevision {
-		return fmt.Errorf("%w: the revision %d above %d, which no change can raise; remove the schedule and create it again",
+		return fmt.Errorf(
+			"%w: the revision %d above %d, which no change can raise; remove the schedule and create it again",
 			ErrInvalidSchedule, s.Revision, int64(maxRevision))
 	}
 	for _, at := range []Instant{s.Next, s.SpecSince, s.ChangedAt, s.RetryAt} {
 		if at < 0 || at > MaxInstant {
-			return fmt.Errorf("%w: the time %v; a schedule has times from %v to %v, so correct the store's clock, or the record",
+			return fmt.Errorf(
+				"%w: the time %v; a schedule has times from %v to %v, so correct the store's clock, or the record",
 				ErrInvalidSchedule, at.Time(), Instant(0).Time(), MaxInstant.Time().Truncate(time.Second))
 		}
 	}
