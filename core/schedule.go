@@ -3,6 +3,7 @@ package core
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -125,11 +126,19 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 		return err
 	}
 
-	switch {
-	case parsed.every > 0 && r.Jitter > parsed.every:
+	if shortest := parsed.shortest(); shortest > 0 && r.Jitter > shortest {
 		return fmt.Errorf(
-			"%w: the jitter %v above the interval %v, which would make ticks miss; give at most the interval",
-			ErrInvalidSchedule, r.Jitter, parsed.every)
+			"%w: the jitter %v above %v, the shortest time between two ticks, which would make ticks miss; "+
+				"give at most that time", ErrInvalidSchedule, r.Jitter, shortest)
+	}
+
+	switch {
+	case r.Skip && r.Catchup.Most > MaxFiringEntries:
+		return fmt.Errorf("%w: catching up on %d ticks that skip an id with a job, and only %d are pushed at once; "+
+			"catch up on at most %d, or skip none", ErrInvalidSchedule, r.Catchup.Most, MaxFiringEntries, MaxFiringEntries)
+	case r.Catchup.Most > 1 && rule.Keep > 0 && r.Catchup.Most > rule.Keep:
+		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v and keeps %d payloads; "+
+			"catch up on at most %d", ErrInvalidSchedule, r.Catchup.Most, rule, rule.Keep, rule.Keep)
 	case r.Catchup.Most > 1 && rule.Same != SamePush:
 		return fmt.Errorf(
 			"%w: catching up on %d ticks in a queue that merges by %v, where their equal payloads are one; "+
@@ -139,6 +148,18 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 			"leave the score to the ticks, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most)
 	}
 	return nil
+}
+
+// Distinct returns how many payloads the given number of ticks make in a queue of a merge rule: all,
+// or one if their payloads are equal there, or as many as the rule keeps.
+func (r *Recurrence) Distinct(rule MergeRule, ticks int) int {
+	switch {
+	case rule.Same != SamePush || r.FixedScore:
+		return min(ticks, 1)
+	case rule.Keep > 0:
+		return min(ticks, rule.Keep)
+	}
+	return ticks
 }
 
 // validateStored checks what a program of any version can check. It does not read the spec, which
@@ -274,21 +295,49 @@ func (s *Schedule) Validate() error {
 			"%w: the revision %d above %d, which no change can raise; remove the schedule and create it again",
 			ErrInvalidSchedule, s.Revision, int64(maxRevision))
 	}
-	for _, at := range []Instant{s.Next, s.SpecSince, s.ChangedAt, s.RetryAt} {
+	for _, at := range s.instants() {
 		if at < 0 || at > MaxInstant {
 			return fmt.Errorf(
 				"%w: the time %v; a schedule has times from %v to %v, so correct the store's clock, or the record",
 				ErrInvalidSchedule, at.Time(), Instant(0).Time(), MaxInstant.Time().Truncate(time.Second))
 		}
 	}
-	if len(s.Earlier) > MaxEarlierSpecs {
+
+	switch {
+	case len(s.Earlier) > MaxEarlierSpecs:
 		return fmt.Errorf("%w: %d earlier specs; keep the last %d", ErrInvalidSchedule, len(s.Earlier), MaxEarlierSpecs)
+	case len(s.Recent) > MaxRecentTicks:
+		return fmt.Errorf("%w: %d recent ticks; keep the last %d", ErrInvalidSchedule, len(s.Recent), MaxRecentTicks)
+	case s.Fired < 0 || s.Missed < 0 || s.Skipped < 0:
+		return fmt.Errorf("%w: %d fired, %d missed and %d skipped ticks; counts are not negative",
+			ErrInvalidSchedule, s.Fired, s.Missed, s.Skipped)
+	}
+	for _, e := range s.Earlier {
+		if len(e.Spec) > maxSpecBytes || Text(e.Spec) != e.Spec {
+			return fmt.Errorf("%w: the earlier spec %.40q; give a text that CronSpec or IntervalSpec returns",
+				ErrInvalidSchedule, e.Spec)
+		}
 	}
 	if len(s.Note) > MaxScheduleNoteBytes || Text(s.Note) != s.Note {
 		return fmt.Errorf("%w: the note %.40q; give at most %d bytes of UTF-8 without NUL",
 			ErrInvalidSchedule, s.Note, MaxScheduleNoteBytes)
 	}
 	return nil
+}
+
+// instants returns all times of the schedule.
+func (s *Schedule) instants() []Instant {
+	all := []Instant{s.Next, s.SpecSince, s.ChangedAt, s.RetryAt, s.PausedAt}
+	for _, e := range s.Earlier {
+		all = append(all, e.Until)
+	}
+	for _, t := range s.Recent {
+		all = append(all, t.Due)
+	}
+	if b := s.Backfill; b != nil {
+		all = append(all, b.From, b.To, b.At)
+	}
+	return all
 }
 
 // Head returns when a server looks at the schedule next. It is not OK if the schedule is paused or
@@ -393,7 +442,7 @@ func (s Schedule) revised() Schedule {
 	}
 
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%+v", s)
+	_ = json.NewEncoder(h).Encode(s) // a hash takes every text, and a valid schedule has one
 	s.Revision = int64(h.Sum64()>>12) + 1
 	return s
 }

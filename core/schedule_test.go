@@ -555,7 +555,7 @@ func TestRecurrencesThatAQueueAllows(t *testing.T) {
 	}
 }
 
-// A jitter above the interval would let a tick come after the next one.
+// A jitter above the time between two ticks would let a tick come after the next one.
 func TestJitterIsAtMostTheInterval(t *testing.T) {
 	for jitter, refused := range map[time.Duration]bool{time.Minute: false, time.Minute + time.Microsecond: true} {
 		r := everyMinute(0).Recurrence
@@ -565,8 +565,88 @@ func TestJitterIsAtMostTheInterval(t *testing.T) {
 		}
 
 		r.Spec = "cron * * * * * UTC"
-		if err := r.Validate(core.MergeRule{}); err != nil {
+		if err := r.Validate(core.MergeRule{}); errors.Is(err, core.ErrInvalidSchedule) != refused {
 			t.Errorf("jitter %v of a cron expression: %v", jitter, err)
+		}
+	}
+
+	for cron, most := range map[string]time.Duration{
+		"0 9,10 * * 1": time.Hour,
+		"0 6 * * *":    core.MaxJitter,
+		"0 0 29 2 *":   core.MaxJitter,
+	} {
+		r := everyMinute(0).Recurrence
+		r.Spec, r.Jitter = "cron "+cron+" UTC", most
+		if err := r.Validate(core.MergeRule{}); err != nil {
+			t.Errorf("jitter %v of %s: %v", most, cron, err)
+		}
+	}
+}
+
+// A firing pushes only some ticks at once, and the id then has a job. So the next one would skip the
+// others.
+func TestSkipCatchesUpOnOneFiring(t *testing.T) {
+	r := everyMinute(0).Recurrence
+	r.Skip, r.Catchup.Most = true, core.MaxFiringEntries
+	rule := core.MergeRule{Same: core.SamePush}
+	if err := r.Validate(rule); err != nil {
+		t.Error(err)
+	}
+	r.Catchup.Most++
+	if err := r.Validate(rule); !errors.Is(err, core.ErrInvalidSchedule) {
+		t.Errorf("catching up on %d: %v", r.Catchup.Most, err)
+	}
+}
+
+func TestDistinctPayloadsOfTicks(t *testing.T) {
+	every := core.MergeRule{Same: core.SamePush}
+	for _, c := range []struct {
+		rule        core.MergeRule
+		fixed       bool
+		ticks, want int
+	}{
+		{core.MergeRule{}, false, 5, 1},
+		{core.MergeRule{}, false, 0, 0},
+		{every, false, 5, 5},
+		{every, true, 5, 1},
+		{core.MergeRule{Same: core.SamePush, Stays: core.Highest, Keep: 3}, false, 5, 3},
+		{core.MergeRule{Same: core.SamePush, Stays: core.Highest, Keep: 3}, false, 2, 2},
+	} {
+		r := core.Recurrence{FixedScore: c.fixed}
+		if got := r.Distinct(c.rule, c.ticks); got != c.want {
+			t.Errorf("%d ticks by %v, fixed score %v: %d payloads, want %d", c.ticks, c.rule, c.fixed, got, c.want)
+		}
+	}
+
+	r := everyMinute(0).Recurrence
+	r.Catchup.Most = 4
+	if err := r.Validate(core.MergeRule{Same: core.SamePush, Stays: core.Highest, Keep: 3}); !errors.Is(err, core.ErrInvalidSchedule) {
+		t.Errorf("catching up on more ticks than the queue keeps: %v", err)
+	}
+}
+
+// A record with a field that no program writes is refused, so that a store sets it aside.
+func TestRecordsWithImpossibleFieldsAreRefused(t *testing.T) {
+	const late = core.MaxInstant + 1
+	for name, spoil := range map[string]func(*core.Schedule){
+		"PausedAt":      func(s *core.Schedule) { s.PausedAt = late },
+		"Until":         func(s *core.Schedule) { s.Earlier = []core.EarlierSpec{{Spec: s.Spec, Until: -1}} },
+		"earlier Spec":  func(s *core.Schedule) { s.Earlier = []core.EarlierSpec{{Spec: "cron\x00"}} },
+		"Due":           func(s *core.Schedule) { s.Recent = []core.Tick{{Due: late}} },
+		"many Recent":   func(s *core.Schedule) { s.Recent = make([]core.Tick, core.MaxRecentTicks+1) },
+		"Fired":         func(s *core.Schedule) { s.Fired = -1 },
+		"Missed":        func(s *core.Schedule) { s.Missed = -1 },
+		"Skipped":       func(s *core.Schedule) { s.Skipped = -1 },
+		"backfill From": func(s *core.Schedule) { s.Backfill = &core.Backfill{From: late} },
+		"backfill To":   func(s *core.Schedule) { s.Backfill = &core.Backfill{To: late} },
+		"backfill At":   func(s *core.Schedule) { s.Backfill = &core.Backfill{At: late} },
+	} {
+		s := everyMinute(minute)
+		if err := s.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if spoil(&s); !errors.Is(s.Validate(), core.ErrInvalidSchedule) {
+			t.Errorf("%s: %v", name, s.Validate())
 		}
 	}
 }

@@ -34,19 +34,49 @@ type Spec struct {
 // expressions that differ only in spaces, case, names and shorthands such as "@daily" are equal.
 //
 // It returns [ErrInvalidSchedule] for an expression that is no cron expression, and for an empty
-// zone, one with spaces, or Local, which differs between hosts. It can't check that the zone
-// exists.
+// zone, one with spaces, or one that differs between hosts, such as Local or localtime. It can't
+// check that the zone exists.
 func CronSpec(expression, zone string) (string, error) {
 	c, err := parseCron(expression)
 	if err != nil {
 		return "", err
 	}
-	if zone == "" || zone == "Local" || strings.ContainsFunc(zone, func(r rune) bool { return r <= ' ' }) {
+	if !namesLocation(zone) {
 		return "", fmt.Errorf("%w: the time zone %q, which is no location; give the name of one, "+
 			"such as Europe/Berlin or UTC",
 			ErrInvalidSchedule, zone)
 	}
 	return "cron " + c.String() + " " + zone, nil
+}
+
+// namesLocation reports whether a zone's name means the same on every host. Local, localtime and
+// posixrules are those of a host, and some hosts have copies of all zones below posix and right.
+func namesLocation(zone string) bool {
+	switch zone {
+	case "", "Local", "localtime", "posixrules":
+		return false
+	}
+	return !strings.HasPrefix(zone, "posix/") && !strings.HasPrefix(zone, "right/") &&
+		!strings.ContainsFunc(zone, func(r rune) bool { return r <= ' ' })
+}
+
+// shortest returns the shortest time between two of the spec's first ticks. 0 means that it has
+// fewer than two.
+func (s Spec) shortest() time.Duration {
+	const looked = 200 // every minute of three hours, or each day of half a year
+	var shortest time.Duration
+	last, ok := s.Next(0)
+	for range looked {
+		var next Instant
+		if next, ok = s.Next(last); !ok {
+			break
+		}
+		if between := next.Sub(last); shortest == 0 || between < shortest {
+			shortest = between
+		}
+		last = next
+	}
+	return shortest
 }
 
 // IntervalSpec returns the text of an interval, as [ParseSpec] reads it and as it is stored. Its

@@ -448,3 +448,12 @@ func zoneWithoutTable(t *testing.T, rule string) *time.Location {
 	}
 	return zone
 }
+
+// A zone's name has to mean the same on every host.
+func TestZonesOfAHostAreRefused(t *testing.T) {
+	for _, zone := range []string{"Local", "localtime", "posixrules", "posix/Europe/Berlin", "right/Europe/Berlin"} {
+		if _, err := core.CronSpec("0 6 * * *", zone); !errors.Is(err, core.ErrInvalidSchedule) {
+			t.Errorf("%s: %v", zone, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -68,13 +69,13 @@ func (i *Inspector) RunSchedules(ctx context.Context, queue string, sel Schedule
 	})
 }
 
-// EditSchedules changes the selected schedules. A tick that is due stays due. A program that
-// declares the schedules in the same version of their set leaves the change as it is. One that
+// EditSchedules changes the selected schedules. A tick that has come and was not fired stays due; a
+// larger jitter may delay it. A program that declares the schedules in the same version of their set leaves the change as it is. One that
 // raises the version, or calls Queue.Schedule, overwrites it.
 //
 // It returns the error of [ScheduleEdit.Validate], and [ErrInvalidSchedule], or another error of
-// package core, for a change that one of the schedules can't have, such as another zone for an
-// interval.
+// package core, for a change that some of the schedules can't have, such as another zone for an
+// interval. The other schedules are changed.
 func (i *Inspector) EditSchedules(
 	ctx context.Context,
 	queue string,
@@ -107,6 +108,9 @@ func (i *Inspector) EditSchedules(
 			if spec, err = parsed.Parse(r.Spec); err != nil {
 				return false, err
 			}
+			if _, ok := spec.Next(a.now); !ok {
+				return false, fmt.Errorf("%w: %s never has a tick; give another expression", ErrInvalidSchedule, r.Spec)
+			}
 		}
 		*s = s.Recurring(&r, spec, a.now)
 		s.Edited = true
@@ -123,8 +127,8 @@ const MaxBackfill = core.MaxCatchup
 // it would push. In a queue that does not merge by every, the payloads of all ticks become one. In
 // any queue a tick that is pushed again while its payload is queued is one payload.
 //
-// It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without ticks, one with more
-// than [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the
+// It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without begin or end, one without
+// ticks, one with more than [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the
 // schedule is edited meanwhile. If the outcome of a step is unknown, up to [core.MaxFiringEntries]
 // ticks more may be pushed than it returns.
 func (i *Inspector) Backfill(
@@ -180,6 +184,10 @@ type backfill struct {
 
 // find finds the ticks from one time on and before another.
 func (b *backfill) find(from, to time.Time) error {
+	if from.IsZero() || to.IsZero() || !from.Before(to) {
+		return fmt.Errorf("%w: the range from %s to %s is empty; give a begin and a later end",
+			ErrInvalidOptions, from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano))
+	}
 	if now := b.schedule.now.Time(); to.After(now) {
 		return fmt.Errorf("%w: the range ends at %s, in the future; end it at %s or before",
 			ErrInvalidOptions, to.Format(time.RFC3339Nano), now.Format(time.RFC3339Nano))
@@ -315,6 +323,9 @@ type scheduleWork struct {
 	*action
 	change scheduleChange
 	record ports.Queue
+	// unfit is the number of schedules that can't have the change, and unfitErr the first reason.
+	unfit    int
+	unfitErr error
 }
 
 // run changes the selected schedules, shard by shard, so that a call changes as many schedules as
@@ -339,6 +350,9 @@ func (w *scheduleWork) run(ctx context.Context, queue string, sel ScheduleSelect
 		}); err != nil {
 			return err
 		}
+	}
+	if w.unfit > 0 {
+		return fmt.Errorf("%d can't have the change, such as %w", w.unfit, w.unfitErr)
 	}
 	if err := partial(w.skipped); err != nil {
 		return err
@@ -438,9 +452,10 @@ func (w *scheduleWork) changes(
 		act := scheduleAct{queue: &w.record, now: page.Now, by: by}
 		changed, err := w.change(&s, &act)
 		if err != nil {
-			return nil, fmt.Errorf("schedule %q of id %q: %w", s.Name, s.ID, err)
+			w.unfit++
+			w.unfitErr = cmp.Or(w.unfitErr, fmt.Errorf("schedule %q of id %q: %w", s.Name, s.ID, err))
 		}
-		if !changed {
+		if err != nil || !changed {
 			continue
 		}
 

@@ -1177,3 +1177,51 @@ func TestAnUnknownScheduleIsNamed(t *testing.T) {
 		t.Errorf("with the longest note: %d, %v", n, err)
 	}
 }
+
+// An edit that some schedules can't have changes the others, and reports the first refusal.
+func TestAnEditChangesTheSchedulesThatCanHaveIt(t *testing.T) {
+	s := newFixture(t)
+	s.schedule("orders", "a", "nightly", "every 1h0m0s 0")
+	s.hourly("b", "nightly")
+	s.hourly("c", "nightly")
+
+	cron := "0 6 * * *"
+	n, err := s.EditSchedules(t.Context(), "orders", ofName("nightly"), inspect.ScheduleEdit{Cron: &cron})
+	if n != 2 || !errors.Is(err, inspect.ErrInvalidSchedule) || !strings.Contains(err.Error(), `1 can't have the change, such as schedule "nightly" of id "a"`) {
+		t.Errorf("%d, %v", n, err)
+	}
+	for id, want := range map[string]string{"a": "every 1h0m0s 0", "b": "cron 0 6 * * * UTC", "c": "cron 0 6 * * * UTC"} {
+		if got := s.scheduled(id, "nightly").Spec; got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
+
+func TestAnEditThatNeverTicksIsRefused(t *testing.T) {
+	s := newFixture(t)
+	before := s.hourly("a", "nightly")
+	cron := "0 1 30 2 *"
+	if _, err := s.EditSchedules(t.Context(), "orders", ofName("nightly"), inspect.ScheduleEdit{Cron: &cron}); err == nil ||
+		!strings.Contains(err.Error(), "never has a tick") {
+		t.Error(err)
+	}
+	if got := s.scheduled("a", "nightly").Spec; got != before.Spec {
+		t.Error(got)
+	}
+}
+
+func TestABackfillNeedsARange(t *testing.T) {
+	s := newFixture(t)
+	s.hourly("a", "nightly")
+	for name, r := range map[string][2]time.Time{
+		"no begin":  {{}, epoch},
+		"no end":    {epoch, {}},
+		"no length": {epoch, epoch},
+		"reversed":  {epoch, epoch.Add(-time.Hour)},
+	} {
+		if ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", r[0], r[1], true); !errors.Is(err, inspect.ErrInvalidOptions) ||
+			!strings.Contains(err.Error(), "is empty") {
+			t.Errorf("%s: %v, %v", name, ticks, err)
+		}
+	}
+}
