@@ -259,6 +259,20 @@ func TestSchedulesAreRedacted(t *testing.T) {
 	}
 }
 
+// A note may name an id without quotes, so it is hidden with ids unless errors have their own rule.
+func TestTheNoteOfAPauseIsHiddenWithIDs(t *testing.T) {
+	h := newHouse(t, Options{RedactID: func(string, string) string { return "someone" }})
+	h.schedule("secret-1", "nightly")
+	if _, err := inspect.New(h.store, inspect.Options{}).PauseSchedules(t.Context(), "orders",
+		inspect.ScheduleSelection{Name: "nightly"}, "secret-1 asked us"); err != nil {
+		t.Fatal(err)
+	}
+	rows := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules")
+	if len(rows.Items) != 1 || rows.Items[0].Note != "…" {
+		t.Errorf("%+v", rows)
+	}
+}
+
 // Large payloads end a page early.
 func TestPagesOfSchedulesAreBoundedInBytes(t *testing.T) {
 	h := newHouse(t, Options{})

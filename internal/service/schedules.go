@@ -151,8 +151,12 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 }
 
 // note returns the note of a pause as it may be shown: by the rule of errors, and without quoted
-// texts if ids are redacted, since it may name an id.
+// texts if ids are redacted. Without a rule of errors it is then hidden, since people write ids
+// without quotes.
 func (c *call) note(s *inspect.Schedule) string {
+	if s.Note != "" && c.o.RedactID != nil && c.o.RedactError == nil {
+		return "…"
+	}
 	return c.ErrorText(s.Queue, s.ID, c.withoutIDs(s.Note))
 }
 
