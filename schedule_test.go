@@ -629,6 +629,38 @@ func TestAFailedPruneIsLogged(t *testing.T) {
 	}
 }
 
+// A program that has read the set before a higher version pruned it brings back nothing.
+func TestAnOldVersionWithdrawsWhatItCreatesBesideANewOne(t *testing.T) {
+	q := reports(skein.QueueOptions[string]{})
+	set := func(version int64, name string) skein.ScheduleSet {
+		return skein.ScheduleSet{
+			Name:      "billing",
+			Version:   version,
+			Prune:     true,
+			Schedules: []skein.Schedule{q.NewSchedule(name, skein.Interval(time.Hour), "a", "totals")},
+		}
+	}
+
+	inner, deployed := memory.New(memory.Options{}), false
+	store := storekit.Intercept(inner,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "ChangeSchedules" && !deployed {
+				deployed = true
+				runWith(t, inner, set(2, "new"))
+			}
+			return next(ctx)
+		})
+	log := runWith(t, store, set(1, "old"))
+
+	var names []string
+	for _, s := range storedSchedules(t, inner) {
+		names = append(names, s.Name)
+	}
+	if fmt.Sprint(names) != "[new]" || !strings.Contains(log, "higher version") {
+		t.Errorf("the schedules are %v; the log is\n%s", names, log)
+	}
+}
+
 // A call that hangs while a server declares its schedules is repeated.
 func TestAHungDeclarationIsRepeated(t *testing.T) {
 	for _, method := range []string{"Declare", "Queues", "Schedules", "ChangeSchedules"} {

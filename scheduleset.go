@@ -252,6 +252,7 @@ func (c *Client) declareSchedules(
 	ctx context.Context, t target, declarations []core.Declaration,
 ) (outdated int, err error) {
 	var parsed specs.Specs
+	var created []ports.ScheduleChange
 	for range mostTries {
 		stored, err := c.storedSchedules(ctx, t, declarations)
 		if err != nil {
@@ -270,20 +271,50 @@ func (c *Client) declareSchedules(
 			if err != nil {
 				return 0, err
 			}
-			if next, changed := d.Apply(current, spec, changedByCode, stored.now); changed {
-				changes = append(changes, ports.ScheduleChange{
-					ScheduleKey: d.ScheduleKey,
-					Revision:    current.Revision,
-					Schedule:    &next,
-				})
+			next, changed := d.Apply(current, spec, changedByCode, stored.now)
+			if !changed {
+				continue
+			}
+			change := ports.ScheduleChange{ScheduleKey: d.ScheduleKey, Revision: current.Revision, Schedule: &next}
+			changes = append(changes, change)
+			if current.Revision == 0 {
+				created = append(created, change)
 			}
 		}
+
 		refused, err := c.changeSchedules(ctx, t, changes)
-		if err != nil || refused == 0 {
+		if err != nil {
 			return 0, err
+		}
+		if refused == 0 {
+			return c.withdraw(ctx, t, declarations, created)
 		}
 	}
 	return 0, errSchedulesChange
+}
+
+// withdraw removes what a declaration has created beside a higher version of its set. A program of
+// that version has declared the set since this one read it, and may have pruned it before the
+// creation. It returns how many schedules are then outdated.
+func (c *Client) withdraw(
+	ctx context.Context, t target, declarations []core.Declaration, created []ports.ScheduleChange,
+) (outdated int, err error) {
+	if len(created) == 0 || declarations[0].Set == "" {
+		return 0, nil
+	}
+	stored, err := c.storedSchedules(ctx, t, declarations)
+	if err != nil || !stored.hasLater(&declarations[0]) {
+		return 0, err
+	}
+
+	var removals []ports.ScheduleChange
+	for _, own := range created {
+		if stored.byKey[own.ScheduleKey].Revision == own.Schedule.Revision {
+			removals = append(removals, ports.ScheduleChange{ScheduleKey: own.ScheduleKey, Revision: own.Schedule.Revision})
+		}
+	}
+	_, err = c.changeSchedules(ctx, t, removals)
+	return len(declarations), err
 }
 
 // changedByCode is who changed a schedule that a program has declared.
