@@ -201,54 +201,6 @@ func (a *app) scheduleCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) listSchedules() *cobra.Command {
-	var o inspect.ScheduleOptions
-	c := a.command(
-		"ls QUEUE",
-		"List the names of a queue's schedules, or with --name or --id the schedules",
-		"skein schedule ls billing --name invoice",
-		cobra.ExactArgs(1),
-		func(ctx context.Context, i *inspect.Inspector, args []string) error {
-			if o.ScheduleSelection == (inspect.ScheduleSelection{}) {
-				return a.listScheduleNames(ctx, i, args[0], o.Limit)
-			}
-
-			none := noSchedule(args[0], o.ScheduleSelection)
-			return list(a, scheduleColumns, orElse(i.Schedules(ctx, args[0], o), none))
-		},
-	)
-
-	c.Flags().StringVar(&o.Name, "name", "", "the schedules with this `NAME`, a row for each id")
-	c.Flags().StringVar(&o.ID, "id", "", "the schedules of this `ID`")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
-	return c
-}
-
-// listScheduleNames lists names, page by page, up to a limit; 0 is no limit.
-func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue string, limit int) error {
-	if limit < 0 {
-		return fmt.Errorf("%w: --limit %d; give 0 or more, 0 is no limit", errUsage, limit)
-	}
-
-	names := func(yield func(inspect.ScheduleName, error) bool) {
-		for after, more := "", true; more; more = after != "" {
-			page, err := i.ScheduleNames(ctx, queue, after, 0)
-			for _, n := range page.Names {
-				if !yield(n, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(inspect.ScheduleName{}, err)
-				return
-			}
-			after = page.Next
-		}
-	}
-
-	return list(a, scheduleNameColumns, some(names, func(*inspect.ScheduleName) bool { return true }, limit))
-}
-
 func (a *app) showSchedule() *cobra.Command {
 	id := ""
 	c := a.command(
