@@ -89,15 +89,20 @@ func (a *app) confirmSchedules(ctx context.Context, i *inspect.Inspector, queue,
 
 func (a *app) pauseSchedules() *cobra.Command {
 	note := ""
-	c := a.onSchedules(
+	var c *cobra.Command
+	c = a.onSchedules(
 		&scheduleVerb{
 			"pause", "Pause schedules until they are resumed; what they have pushed runs",
 			`skein schedule pause billing invoice --note "the bank is closed"`, "paused",
 		},
 		func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error) {
+			if !c.Flags().Changed("note") {
+				note = core.CutText(core.Text(a.reason), core.MaxScheduleNoteBytes)
+			}
 			return i.PauseSchedules(ctx, queue, sel, note)
 		})
-	c.Flags().StringVar(&note, "note", "", "the reason, for people, as `TEXT` of at most 1 KiB")
+	c.Flags().StringVar(&note, "note", "",
+		"the reason, for people, as `TEXT` of at most 1 KiB; without it the note is the text of --reason")
 	return c
 }
 
