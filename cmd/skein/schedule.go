@@ -314,9 +314,14 @@ func (a *app) nextOfSchedules() *cobra.Command {
 					errUsage, n, limit)
 			}
 
-			found, err := schedulesNamed(ctx, i, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]}, limit)
+			sel := inspect.ScheduleSelection{ID: id, Name: args[1]}
+			found, err := schedulesNamed(ctx, i, args[0], sel, oneMore(limit))
 			if len(found) == 0 {
 				return err
+			}
+			if limit > 0 && len(found) > limit {
+				found = found[:limit]
+				defer func() { _, _ = fmt.Fprintln(a.stderr, moreThan(limit, "schedules")) }()
 			}
 
 			return firstOf(list(a, nextTickColumns, func(yield func(nextTick, error) bool) {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -70,8 +72,10 @@ func (a *app) listSchedules() *cobra.Command {
 				return a.listScheduleNames(ctx, i, args[0], o.Limit)
 			}
 
-			none := noSchedule(args[0], o.ScheduleSelection)
-			return list(a, scheduleColumns, orElse(i.Schedules(ctx, args[0], o), none))
+			limit, none := o.Limit, noSchedule(args[0], o.ScheduleSelection)
+			o.Limit = oneMore(limit)
+			found := orElse(i.Schedules(ctx, args[0], o), none)
+			return listLimited(a, scheduleColumns, found, limit, "schedules")
 		},
 	)
 
@@ -159,10 +163,12 @@ func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue
 		return fmt.Errorf("%w: --limit %d; give 0 or more, 0 is no limit", errUsage, limit)
 	}
 
+	several := false
 	names := func(yield func(inspect.ScheduleName, error) bool) {
-		for after, more := "", true; more; more = after != "" {
+		for after, read := "", 0; ; {
 			page, err := i.ScheduleNames(ctx, queue, after, 0)
 			for _, n := range page.Names {
+				several = several || n.Count > 1
 				if !yield(n, nil) {
 					return
 				}
@@ -171,19 +177,48 @@ func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue
 				yield(inspect.ScheduleName{}, err)
 				return
 			}
-			after = page.Next
+
+			read += len(page.Names)
+			if after = page.Next; after == "" || limit > 0 && read > limit {
+				return
+			}
 		}
 	}
 
-	several := false
-	shown := some(names, func(n *inspect.ScheduleName) bool {
-		several = several || n.Count > 1
-		return true
-	}, limit)
-	err := list(a, scheduleNameColumns, shown)
+	err := listLimited(a, scheduleNameColumns, names, limit, "names")
 	if several && (a.output == "table" || a.output == "wide") {
 		_, _ = fmt.Fprintf(a.stderr, "the columns that begin with FIRST are those of a name's first id; "+
 			"its other ids may be late: skein schedule ls %s --state late\n", queue)
+	}
+	return err
+}
+
+// oneMore returns the limit of a read that finds out whether a list is cut at its limit.
+func oneMore(limit int) int {
+	if limit <= 0 || limit == math.MaxInt {
+		return limit
+	}
+	return limit + 1
+}
+
+// listLimited lists at most limit items, 0 means all, and states on standard error that there are
+// more. After the limit it still reads items, for the error of a part that can't be reached.
+func listLimited[T any](a *app, cols columns[T], items iter.Seq2[T, error], limit int, what string) error {
+	shown := 0
+	err := list(a, cols, func(yield func(T, error) bool) {
+		for v, err := range items {
+			if err == nil {
+				if shown++; limit > 0 && shown > limit {
+					continue
+				}
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	})
+	if limit > 0 && shown > limit {
+		_, _ = fmt.Fprintln(a.stderr, moreThan(limit, what))
 	}
 	return err
 }
