@@ -746,6 +746,16 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, ticks, err)
 		}
 	}
+	for text, to := range map[string]time.Time{
+		"; its present spec is every hour at minute 30 in UTC: give a wider range, or edit the schedule": from.Add(time.Minute),
+		"the range is empty, since it begins at 2030-01-02T00:04:00Z and ends at 2030-01-02T00:04:00Z":   from,
+	} {
+		if _, err := s.Backfill(t.Context(), "orders", "a", "nightly", from, to, true); err == nil ||
+			!strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %q", err, text)
+		}
+	}
+
 	begin := epoch.Add(-3 * time.Hour).Truncate(time.Hour).Add(30 * time.Minute)
 	if ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", begin,
 		begin.Add(time.Microsecond), true); len(ticks) != 1 || err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/specs"
 )
 
 // changedSchedules is the result of an action on schedules.
@@ -219,16 +220,17 @@ func (a *app) backfillSchedule() *cobra.Command {
 			if from == "" || to == "" {
 				return fmt.Errorf("%w: give the range, by --from and --to", errUsage)
 			}
-			begin, err := parseTime("--from", from)
-			if err != nil {
-				return err
-			}
-			end, err := parseTime("--to", to)
+			s, err := oneSchedule(ctx, i, args[0], args[1], id)
 			if err != nil {
 				return err
 			}
 
-			s, err := oneSchedule(ctx, i, args[0], args[1], id)
+			zone := specs.Zone(s.Spec)
+			begin, err := parseTimeOrDate("--from", from, zone)
+			if err != nil {
+				return err
+			}
+			end, err := parseTimeOrDate("--to", to, zone)
 			if err != nil {
 				return err
 			}
@@ -252,9 +254,10 @@ func (a *app) backfillSchedule() *cobra.Command {
 	)
 
 	oneID(c, &id, "the `ID` of the schedule; not needed if only one id has the name")
-	c.Flags().StringVar(&from, "from", "", "the begin of the range, inclusive: a `TIME`, or an age such as 24h")
-	c.Flags().StringVar(&to, "to", "",
-		"the end of the range, exclusive, not in the future: a `TIME`, or an age such as 1h")
+	c.Flags().StringVar(&from, "from", "",
+		"the begin of the range, inclusive: a `TIME` such as 2026-01-02T15:04:05Z, an age such as 24h, or a date such as "+
+			"2026-01-02, which is its midnight in the schedule's zone")
+	c.Flags().StringVar(&to, "to", "", "the end of the range, exclusive, not in the future: a `TIME`, an age or a date")
 	c.Flags().BoolVar(&dry, "dry-run", false, "push nothing, and list the ticks")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
 
