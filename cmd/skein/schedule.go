@@ -289,16 +289,19 @@ func schedulesNamed(
 	return found, nil
 }
 
-// noSchedule states that a queue has no selected schedule.
+// noSchedule states that a queue has no selected schedule, and which command lists those that it has.
 func noSchedule(queue string, sel inspect.ScheduleSelection) error {
-	of := ""
+	of, cure := "", fmt.Sprintf("skein schedule ls %s lists the names", queue)
 	if sel.Name != "" {
 		of += fmt.Sprintf(" %q", sel.Name)
 	}
 	if sel.ID != "" {
 		of += fmt.Sprintf(" of the id %q", sel.ID)
 	}
-	return fmt.Errorf("%w: queue %s has no schedule%s; skein schedule ls %[2]s lists them", errNotFound, queue, of)
+	if sel.Name != "" && sel.ID != "" {
+		cure = fmt.Sprintf("skein schedule ls %s --name %s --limit 0 lists the ids", queue, sel.Name)
+	}
+	return fmt.Errorf("%w: queue %s has no schedule%s; %s", errNotFound, queue, of, cure)
 }
 
 func (a *app) nextOfSchedules() *cobra.Command {

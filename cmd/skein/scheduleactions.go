@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,8 +43,12 @@ func (a *app) onSchedules(v *scheduleVerb, act actOnSchedules) *cobra.Command {
 				}
 			}
 
-			changed, err := act(i, ctx, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]})
-			if err != nil && changed == 0 {
+			sel := inspect.ScheduleSelection{ID: id, Name: args[1]}
+			changed, err := act(i, ctx, args[0], sel)
+			switch {
+			case errors.Is(err, inspect.ErrUnknownSchedule):
+				return noSchedule(args[0], sel)
+			case err != nil && changed == 0:
 				return err
 			}
 			return firstOf(err, one(a, changedColumns, &changedSchedules{changed}))
