@@ -131,12 +131,12 @@ func (e *scheduleEditFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&e.every, "every", 0, "another interval, at least 1s, instead of --cron and --zone")
 	f.StringVar(&e.from, "from", "",
 		"with --every: a tick, as a `TIME` such as 2026-01-02T15:04:05Z; without it 1970-01-01T00:00:00Z")
-	e.payload.add(f, "payload", "another payload")
+	e.payload.add(f, "payload", "another payload, stored as it is: the codec of the queue's program does not check it")
 
 	f.IntVar(&e.catchup, "catchup", 0,
 		"push the newest `N` of the ticks that are due at once, 1 to 1000; "+
-			"more than 1 only in a queue that merges by every")
-	f.DurationVar(&e.within, "within", 0, "with --catchup: only ticks of at most this age; without it of any age")
+			"more than 1 only in a queue that merges by every. The age that --within has set stays")
+	f.DurationVar(&e.within, "within", 0, "push only ticks of at most this age; 0 is any age")
 	f.DurationVar(&e.jitter, "jitter", 0, "delay each tick by a time below this one, at most 24h")
 	f.BoolVar(&e.skip, "skip", false, "drop ticks while the id has a job")
 	f.BoolVar(&e.noSkip, "no-skip", false, "don't drop them")
@@ -171,7 +171,10 @@ func (e *scheduleEditFlags) edit(a *app) (edit inspect.ScheduleEdit, err error) 
 		edit.Jitter = &e.jitter
 	}
 	if e.set.Changed("catchup") {
-		edit.Catchup = &core.Catchup{Most: e.catchup, Within: e.within}
+		edit.CatchupMost = &e.catchup
+	}
+	if e.set.Changed("within") {
+		edit.CatchupWithin = &e.within
 	}
 	if e.skip || e.noSkip {
 		edit.Skip = &e.skip
@@ -180,8 +183,10 @@ func (e *scheduleEditFlags) edit(a *app) (edit inspect.ScheduleEdit, err error) 
 	switch {
 	case e.skip && e.noSkip:
 		return edit, fmt.Errorf("%w: give --skip or --no-skip", errUsage)
-	case e.set.Changed("within") && !e.set.Changed("catchup"):
-		return edit, fmt.Errorf("%w: --within needs --catchup, since both are changed together", errUsage)
+	case e.set.Changed("catchup") && (e.catchup < 1 || e.catchup > core.MaxCatchup):
+		return edit, fmt.Errorf("%w: --catchup %d; give 1 to %d", errUsage, e.catchup, core.MaxCatchup)
+	case e.within < 0:
+		return edit, fmt.Errorf("%w: --within %v; give an age such as 1h, 0 is any age", errUsage, e.within)
 	case edit == (inspect.ScheduleEdit{}):
 		return edit, fmt.Errorf("%w: nothing to change; give a flag such as --cron or --payload", errUsage)
 	}
