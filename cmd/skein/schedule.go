@@ -20,7 +20,7 @@ var scheduleColumns = columns[inspect.Schedule]{
 	{"spec", true, func(s *inspect.Schedule) any { return s.Spec }},
 	{"words", false, func(s *inspect.Schedule) any { return specs.Words(s.Spec) }},
 	{"zone", false, func(s *inspect.Schedule) any { return specs.Zone(s.Spec) }},
-	{"next", false, func(s *inspect.Schedule) any { return nextOf(s) }},
+	{"next", false, func(s *inspect.Schedule) any { return nextTime{nextOf(s), s.Paused, s.Late} }},
 	{"due", true, func(s *inspect.Schedule) any { return s.Due }},
 	{"late_seconds", false, func(s *inspect.Schedule) any { return s.Late }},
 	{"paused", false, func(s *inspect.Schedule) any { return s.Paused }},
@@ -94,7 +94,9 @@ var scheduleNameColumns = columns[inspect.ScheduleName]{
 	{"first_words", false, func(n *inspect.ScheduleName) any { return specs.Words(n.First.Spec) }},
 	{"first_zone", false, func(n *inspect.ScheduleName) any { return specs.Zone(n.First.Spec) }},
 	{"first_late_seconds", false, func(n *inspect.ScheduleName) any { return n.First.Late }},
-	{"first_next", true, func(n *inspect.ScheduleName) any { return nextOf(&n.First) }},
+	{"first_next", true, func(n *inspect.ScheduleName) any {
+		return nextTime{nextOf(&n.First), n.First.Paused, n.First.Late}
+	}},
 	{"first_paused", true, func(n *inspect.ScheduleName) any { return n.First.Paused }},
 }
 
@@ -217,6 +219,9 @@ func (a *app) showSchedule() *cobra.Command {
 			shown := shownSchedule{Schedule: s}
 			if shown.ticks, err = a.nextTicks(&s, 5); err != nil {
 				shown.unreadable = err.Error()
+			}
+			if s.Paused && a.tables() { // people would take them for a promise
+				shown.ticks = nil
 			}
 			return one(a, shownScheduleColumns, &shown)
 		},

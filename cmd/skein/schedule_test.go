@@ -81,6 +81,14 @@ func TestALateTickIsShown(t *testing.T) {
 		t.Errorf("ls: %s", out)
 	}
 
+	for _, args := range []string{
+		"schedule ls orders --id a", "schedule show orders nightly", "schedule ls orders -o wide",
+	} {
+		if _, out, _ := runIn(t, "UTC", store, strings.Fields(args)...); !strings.Contains(out, "has been due for 1 h") {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+
 	_, out, _ := runIn(t, "UTC", store, "job", "why", "orders", "a")
 	for _, want := range []string{
 		"the tick of its schedule nightly is late, due for 1h0m0s; no server serves the queue.",

@@ -186,7 +186,7 @@ func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue
 	}
 
 	err := listLimited(a, scheduleNameColumns, names, limit, "names")
-	if several && (a.output == "table" || a.output == "wide") {
+	if several && a.tables() {
 		_, _ = fmt.Fprintf(a.stderr, "the columns that begin with FIRST are those of a name's first id; "+
 			"its other ids may be late: skein schedule ls %s --state late\n", queue)
 	}
