@@ -185,7 +185,7 @@ type backfill struct {
 // find finds the ticks from one time on and before another.
 func (b *backfill) find(from, to time.Time) error {
 	if from.IsZero() || to.IsZero() || !from.Before(to) {
-		return fmt.Errorf("%w: the range from %s to %s is empty; give a begin and a later end",
+		return fmt.Errorf("%w: the range is empty, since it begins at %s and ends at %s; begin it before its end",
 			ErrInvalidOptions, from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano))
 	}
 	if now := b.schedule.now.Time(); to.After(now) {
@@ -209,8 +209,10 @@ func (b *backfill) find(from, to time.Time) error {
 		b.entries, b.ticks = append(b.entries, e), append(b.ticks, spec.Local(tick))
 	}
 	if len(b.entries) == 0 {
-		return fmt.Errorf("%w: the schedule has no tick from %s on and before %s",
-			ErrInvalidOptions, from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano))
+		return fmt.Errorf("%w: the schedule has no tick from %s on and before %s; "+
+			"its present spec is %s in %s: give a wider range, or edit the schedule",
+			ErrInvalidOptions, from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano),
+			specs.Words(b.schedule.Spec), specs.Zone(b.schedule.Spec))
 	}
 	return nil
 }

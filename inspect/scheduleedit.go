@@ -23,8 +23,10 @@ type ScheduleEdit struct {
 	// Payload is another payload.
 	Payload *[]byte
 	Jitter  *time.Duration
-	Catchup *core.Catchup
-	Skip    *bool
+	// CatchupMost and CatchupWithin are other values of the fields of [core.Catchup].
+	CatchupMost   *int
+	CatchupWithin *time.Duration
+	Skip          *bool
 }
 
 // Validate returns [ErrInvalidOptions] for an edit without a change, one with an interval and a
@@ -73,11 +75,14 @@ func (e *ScheduleEdit) String() string {
 	if e.Jitter != nil {
 		add("jitter %v", *e.Jitter)
 	}
-	if c := e.Catchup; c != nil {
-		add("catchup %d", max(1, c.Most))
-		if c.Within > 0 {
-			add("within %v", c.Within)
-		}
+	if e.CatchupMost != nil {
+		add("catchup %d", max(1, *e.CatchupMost))
+	}
+	switch within := e.CatchupWithin; {
+	case within != nil && *within == 0:
+		add("within any age")
+	case within != nil:
+		add("within %v", *within)
 	}
 	if e.Skip != nil {
 		add("skip %v", *e.Skip)
@@ -97,8 +102,11 @@ func (e *ScheduleEdit) apply(r *core.Recurrence) (err error) {
 	if e.Jitter != nil {
 		r.Jitter = *e.Jitter
 	}
-	if e.Catchup != nil {
-		r.Catchup = *e.Catchup
+	if e.CatchupMost != nil {
+		r.Catchup.Most = *e.CatchupMost
+	}
+	if e.CatchupWithin != nil {
+		r.Catchup.Within = *e.CatchupWithin
 	}
 	if e.Skip != nil {
 		r.Skip = *e.Skip

@@ -147,15 +147,20 @@ func TestAnInvalidEditReadsNothing(t *testing.T) {
 }
 
 func TestAnEditIsDescribed(t *testing.T) {
-	payload, jitter, skip := []byte("secret"), time.Minute, false
+	payload, jitter, skip, most, within := []byte("secret"), time.Minute, false, 0, time.Hour
 	edit := inspect.ScheduleEdit{
-		Payload: &payload,
-		Jitter:  &jitter,
-		Skip:    &skip,
-		Catchup: &core.Catchup{Within: time.Hour},
+		Payload:       &payload,
+		Jitter:        &jitter,
+		Skip:          &skip,
+		CatchupMost:   &most,
+		CatchupWithin: &within,
 	}
 	if got, want := edit.String(), "a payload of 6 bytes, jitter 1m0s, "+
 		"catchup 1, within 1h0m0s, skip false"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	edit = inspect.ScheduleEdit{CatchupWithin: new(time.Duration)}
+	if got, want := edit.String(), "within any age"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -425,12 +425,13 @@ func TestSchedulesAreEdited(t *testing.T) {
 	daily, zone, payload, jitter, skip := "0 23 * * *", "UTC", []byte("q"), time.Minute, true
 	catchup := core.Catchup{Most: 1, Within: time.Hour}
 	edit := inspect.ScheduleEdit{
-		Cron:    &daily,
-		Zone:    &zone,
-		Payload: &payload,
-		Jitter:  &jitter,
-		Skip:    &skip,
-		Catchup: &catchup,
+		Cron:          &daily,
+		Zone:          &zone,
+		Payload:       &payload,
+		Jitter:        &jitter,
+		Skip:          &skip,
+		CatchupMost:   &catchup.Most,
+		CatchupWithin: &catchup.Within,
 	}
 	n, err := s.EditSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}), "orders",
 		ofName("nightly"), edit)
@@ -461,10 +462,26 @@ func TestSchedulesAreEdited(t *testing.T) {
 		t.Errorf("an equal edit writes")
 	}
 
-	long := 25 * time.Hour
+	// An edit of one part of the catch-up keeps the other, in each schedule.
+	for _, step := range []struct {
+		edit inspect.ScheduleEdit
+		want core.Catchup
+	}{
+		{inspect.ScheduleEdit{CatchupMost: new(int)}, core.Catchup{Within: time.Hour}},
+		{inspect.ScheduleEdit{CatchupWithin: new(time.Duration)}, core.Catchup{}},
+	} {
+		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), step.edit); n != 1 || err != nil {
+			t.Errorf("%s: %d, %v", &step.edit, n, err)
+		}
+		if got := s.scheduled("a", "nightly").Catchup; got != step.want {
+			t.Errorf("%s: catch-up %+v, want %+v", &step.edit, got, step.want)
+		}
+	}
+
+	long, two := 25*time.Hour, 2
 	for name, bad := range map[string]inspect.ScheduleEdit{
 		"a jitter that is too long":  {Jitter: &long},
-		"a catch-up of equal pushes": {Catchup: &core.Catchup{Most: 2}},
+		"a catch-up of equal pushes": {CatchupMost: &two},
 	} {
 		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), bad); n != 0 ||
 			!errors.Is(err, inspect.ErrInvalidSchedule) {
@@ -677,8 +694,9 @@ func TestPushesOfSchedulesAreStampedByEvery(t *testing.T) {
 		}
 	}
 
+	two := 2
 	if n, err := s.EditSchedules(t.Context(), "points", ofID("a"),
-		inspect.ScheduleEdit{Catchup: &core.Catchup{Most: 2}}); n != 1 || err != nil {
+		inspect.ScheduleEdit{CatchupMost: &two}); n != 1 || err != nil {
 		t.Errorf("a catch-up: %d, %v", n, err)
 	}
 }
@@ -746,6 +764,16 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, ticks, err)
 		}
 	}
+	for text, to := range map[string]time.Time{
+		"; its present spec is every hour at minute 30 in UTC: give a wider range, or edit":            from.Add(time.Minute),
+		"the range is empty, since it begins at 2030-01-02T00:04:00Z and ends at 2030-01-02T00:04:00Z": from,
+	} {
+		if _, err := s.Backfill(t.Context(), "orders", "a", "nightly", from, to, true); err == nil ||
+			!strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %q", err, text)
+		}
+	}
+
 	begin := epoch.Add(-3 * time.Hour).Truncate(time.Hour).Add(30 * time.Minute)
 	if ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", begin,
 		begin.Add(time.Microsecond), true); len(ticks) != 1 || err != nil {

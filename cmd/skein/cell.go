@@ -33,6 +33,14 @@ type dueTime struct {
 	held bool
 }
 
+// nextTime is when the next tick of a schedule is. People see instead that the schedule is paused,
+// or for how long the tick has been due.
+type nextTime struct {
+	at     time.Time
+	paused bool
+	late   time.Duration
+}
+
 // zoned is a time that is shown in its own time zone.
 type zoned struct{ time.Time }
 
@@ -55,6 +63,14 @@ func forPeople(v any) string {
 	case dueTime:
 		if v.held {
 			return figures.Never
+		}
+		return forPeople(v.at)
+	case nextTime:
+		switch {
+		case v.paused:
+			return "paused"
+		case v.late > 0:
+			return "has been due for " + figures.Span(v.late)
 		}
 		return forPeople(v.at)
 	case time.Duration:

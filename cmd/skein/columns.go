@@ -13,8 +13,8 @@ type column[T any] struct {
 	name string
 	// wide leaves it out of tables unless -o wide asks for it.
 	wide bool
-	// of returns the value: a string, a bool, a number, a time.Time, a dueTime, a zoned, a
-	// time.Duration, a []string, an *object or a []*object. nil means that the value is unknown.
+	// of returns the value: a string, a bool, a number, a time.Time, a dueTime, a nextTime, a zoned,
+	// a time.Duration, a []string, an *object or a []*object. nil means that the value is unknown.
 	of func(*T) any
 }
 
@@ -91,6 +91,8 @@ func (o *object) MarshalJSON() ([]byte, error) {
 func forPrograms(v any) any {
 	switch v := v.(type) {
 	case dueTime:
+		return forPrograms(v.at)
+	case nextTime:
 		return forPrograms(v.at)
 	case zoned:
 		return v.Format(time.RFC3339Nano)

@@ -33,6 +33,9 @@ func narrow(heads []head) (out []head) {
 	return slices.DeleteFunc(slices.Clone(heads), func(h head) bool { return h.wide })
 }
 
+// tables reports whether the output is for people.
+func (a *app) tables() bool { return a.output == "table" || a.output == "wide" }
+
 // list shows a list in the requested format, row by row as it arrives.
 func list[T any](a *app, cols columns[T], items iter.Seq2[T, error]) error {
 	return formats[a.output](a.stdout, cols.heads(), func(yield func(*object, error) bool) {

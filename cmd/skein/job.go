@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -259,7 +260,7 @@ func (a *app) getJob() *cobra.Command {
 				return err
 			}
 			if nothing(&found) {
-				return nothingFor(args[0], args[1])
+				return nothingBut(ctx, i, args[0], args[1])
 			}
 
 			return one(a, foundColumns, &found)
@@ -296,7 +297,7 @@ func (a *app) listPayloads() *cobra.Command {
 				return err
 			}
 			if nothing(&found) {
-				return nothingFor(args[0], args[1])
+				return nothingBut(ctx, i, args[0], args[1])
 			}
 
 			return list(a, payloadColumns, i.Payloads(ctx, args[0], args[1], o))
@@ -316,6 +317,33 @@ func nothing(f *inspect.Found) bool {
 
 func nothingFor(queue, id string) error {
 	return fmt.Errorf("%w: queue %s has no job and no dead letter of the id %q", errNotFound, queue, id)
+}
+
+// nothingBut is nothingFor, with the first schedules of the id if it has some. If they can't be
+// read, it leaves them out.
+func nothingBut(ctx context.Context, i *inspect.Inspector, queue, id string) error {
+	const shown = 3
+	var names []string
+	o := inspect.ScheduleOptions{ScheduleSelection: inspect.ScheduleSelection{ID: id}, Limit: shown + 1}
+	for s, err := range i.Schedules(ctx, queue, o) {
+		if err == nil {
+			names = append(names, s.Name)
+		}
+	}
+
+	switch err := nothingFor(queue, id); {
+	case len(names) == 0:
+		return err
+	case len(names) == 1:
+		return fmt.Errorf("%w; it has the schedule %s: skein schedule show %s %[2]s --id %[4]q",
+			err, names[0], queue, id)
+	case len(names) > shown:
+		names = append(names[:shown], "…")
+		fallthrough
+	default:
+		return fmt.Errorf("%w; it has the schedules %s: skein schedule ls %s --id %q",
+			err, strings.Join(names, ", "), queue, id)
+	}
 }
 
 func (a *app) why() *cobra.Command {

@@ -128,3 +128,23 @@ func parseTime(flag, text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%w: %s %s; give a time such as 2026-01-02T15:04:05Z, or how long ago, "+
 		"such as 90m", errUsage, flag, text)
 }
+
+// parseTimeOrDate parses a time, an age, or a date, which is its midnight in the time zone with
+// this name.
+func parseTimeOrDate(flag, text, zone string) (time.Time, error) {
+	date, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		t, err := parseTime(flag, text)
+		if err != nil {
+			err = fmt.Errorf("%w, or a date such as 2026-01-02", err)
+		}
+		return t, err
+	}
+
+	in, err := time.LoadLocation(zone)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: %s %s is a date in the zone %s, which can't be loaded: %w; give a time",
+			errUsage, flag, text, zone, err)
+	}
+	return time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, in), nil
+}

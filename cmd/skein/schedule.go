@@ -20,7 +20,7 @@ var scheduleColumns = columns[inspect.Schedule]{
 	{"spec", true, func(s *inspect.Schedule) any { return s.Spec }},
 	{"words", false, func(s *inspect.Schedule) any { return specs.Words(s.Spec) }},
 	{"zone", false, func(s *inspect.Schedule) any { return specs.Zone(s.Spec) }},
-	{"next", false, func(s *inspect.Schedule) any { return nextOf(s) }},
+	{"next", false, func(s *inspect.Schedule) any { return nextTime{nextOf(s), s.Paused, s.Late} }},
 	{"due", true, func(s *inspect.Schedule) any { return s.Due }},
 	{"late_seconds", false, func(s *inspect.Schedule) any { return s.Late }},
 	{"paused", false, func(s *inspect.Schedule) any { return s.Paused }},
@@ -94,7 +94,9 @@ var scheduleNameColumns = columns[inspect.ScheduleName]{
 	{"first_words", false, func(n *inspect.ScheduleName) any { return specs.Words(n.First.Spec) }},
 	{"first_zone", false, func(n *inspect.ScheduleName) any { return specs.Zone(n.First.Spec) }},
 	{"first_late_seconds", false, func(n *inspect.ScheduleName) any { return n.First.Late }},
-	{"first_next", true, func(n *inspect.ScheduleName) any { return nextOf(&n.First) }},
+	{"first_next", true, func(n *inspect.ScheduleName) any {
+		return nextTime{nextOf(&n.First), n.First.Paused, n.First.Late}
+	}},
 	{"first_paused", true, func(n *inspect.ScheduleName) any { return n.First.Paused }},
 }
 
@@ -201,54 +203,6 @@ func (a *app) scheduleCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) listSchedules() *cobra.Command {
-	var o inspect.ScheduleOptions
-	c := a.command(
-		"ls QUEUE",
-		"List the names of a queue's schedules, or with --name or --id the schedules",
-		"skein schedule ls billing --name invoice",
-		cobra.ExactArgs(1),
-		func(ctx context.Context, i *inspect.Inspector, args []string) error {
-			if o.ScheduleSelection == (inspect.ScheduleSelection{}) {
-				return a.listScheduleNames(ctx, i, args[0], o.Limit)
-			}
-
-			none := noSchedule(args[0], o.ScheduleSelection)
-			return list(a, scheduleColumns, orElse(i.Schedules(ctx, args[0], o), none))
-		},
-	)
-
-	c.Flags().StringVar(&o.Name, "name", "", "the schedules with this `NAME`, a row for each id")
-	c.Flags().StringVar(&o.ID, "id", "", "the schedules of this `ID`")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
-	return c
-}
-
-// listScheduleNames lists names, page by page, up to a limit; 0 is no limit.
-func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue string, limit int) error {
-	if limit < 0 {
-		return fmt.Errorf("%w: --limit %d; give 0 or more, 0 is no limit", errUsage, limit)
-	}
-
-	names := func(yield func(inspect.ScheduleName, error) bool) {
-		for after, more := "", true; more; more = after != "" {
-			page, err := i.ScheduleNames(ctx, queue, after, 0)
-			for _, n := range page.Names {
-				if !yield(n, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(inspect.ScheduleName{}, err)
-				return
-			}
-			after = page.Next
-		}
-	}
-
-	return list(a, scheduleNameColumns, some(names, func(*inspect.ScheduleName) bool { return true }, limit))
-}
-
 func (a *app) showSchedule() *cobra.Command {
 	id := ""
 	c := a.command(
@@ -265,6 +219,9 @@ func (a *app) showSchedule() *cobra.Command {
 			shown := shownSchedule{Schedule: s}
 			if shown.ticks, err = a.nextTicks(&s, 5); err != nil {
 				shown.unreadable = err.Error()
+			}
+			if s.Paused && a.tables() { // people would take them for a promise
+				shown.ticks = nil
 			}
 			return one(a, shownScheduleColumns, &shown)
 		},
@@ -337,16 +294,19 @@ func schedulesNamed(
 	return found, nil
 }
 
-// noSchedule states that a queue has no selected schedule.
+// noSchedule states that a queue has no selected schedule, and which command lists those that it has.
 func noSchedule(queue string, sel inspect.ScheduleSelection) error {
-	of := ""
+	of, cure := "", fmt.Sprintf("skein schedule ls %s lists the names", queue)
 	if sel.Name != "" {
 		of += fmt.Sprintf(" %q", sel.Name)
 	}
 	if sel.ID != "" {
 		of += fmt.Sprintf(" of the id %q", sel.ID)
 	}
-	return fmt.Errorf("%w: queue %s has no schedule%s; skein schedule ls %[2]s lists them", errNotFound, queue, of)
+	if sel.Name != "" && sel.ID != "" {
+		cure = fmt.Sprintf("skein schedule ls %s --name %s --limit 0 lists the ids", queue, sel.Name)
+	}
+	return fmt.Errorf("%w: queue %s has no schedule%s; %s", errNotFound, queue, of, cure)
 }
 
 func (a *app) nextOfSchedules() *cobra.Command {
@@ -362,9 +322,14 @@ func (a *app) nextOfSchedules() *cobra.Command {
 					errUsage, n, limit)
 			}
 
-			found, err := schedulesNamed(ctx, i, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]}, limit)
+			sel := inspect.ScheduleSelection{ID: id, Name: args[1]}
+			found, err := schedulesNamed(ctx, i, args[0], sel, oneMore(limit))
 			if len(found) == 0 {
 				return err
+			}
+			if limit > 0 && len(found) > limit {
+				found = found[:limit]
+				defer func() { _, _ = fmt.Fprintln(a.stderr, moreThan(limit, "schedules")) }()
 			}
 
 			return firstOf(list(a, nextTickColumns, func(yield func(nextTick, error) bool) {

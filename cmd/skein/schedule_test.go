@@ -9,6 +9,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -80,6 +81,14 @@ func TestALateTickIsShown(t *testing.T) {
 		t.Errorf("ls: %s", out)
 	}
 
+	for _, args := range []string{
+		"schedule ls orders --id a", "schedule show orders nightly", "schedule ls orders -o wide",
+	} {
+		if _, out, _ := runIn(t, "UTC", store, strings.Fields(args)...); !strings.Contains(out, "has been due for 1 h") {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+
 	_, out, _ := runIn(t, "UTC", store, "job", "why", "orders", "a")
 	for _, want := range []string{
 		"the tick of its schedule nightly is late, due for 1h0m0s; no server serves the queue.",
@@ -94,6 +103,94 @@ func TestALateTickIsShown(t *testing.T) {
 	if lines := strings.Split(out, "\n"); !strings.Contains(lines[1], ",2026-01-03T05:00:00Z,") ||
 		!strings.Contains(lines[2], ",2026-01-04T05:00:00Z,") {
 		t.Errorf("next: %s", out)
+	}
+}
+
+// A late schedule is named and found although it is not the first of its name.
+func TestALateScheduleOfALaterIDIsFound(t *testing.T) {
+	store, advance := scheduleStore(t)
+	q := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: raw{}, Shards: 1})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	for id, spec := range map[string]string{"0": "0 9 * * *", "b": "0 6 * * *", "c": "0 6 * * *"} {
+		must(t, q.Schedule(t.Context(), client, "nightly", skein.Cron(spec, "Europe/Berlin"), id, []byte("p")))
+	}
+	for _, line := range []string{"schedule pause orders nightly --id b", "schedule pause orders nightly --id c"} {
+		if code, _, said := runIn(t, "UTC", store, strings.Fields(line)...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", line, code, said)
+		}
+	}
+	advance(17*time.Hour + 70*time.Second)
+
+	_, out, _ := runIn(t, "UTC", store, "wrong")
+	want := "is 1 min 10 s late: no server runs this queue; the schedule nightly of the id a is late"
+	if !strings.Contains(out, want) {
+		t.Errorf("wrong lacks %q:\n%s", want, out)
+	}
+	_, out, said := runIn(t, "UTC", store, "schedule", "ls", "orders")
+	if !strings.Contains(out, "nightly      4  0 ") ||
+		!strings.Contains(said, "its other ids may be late: skein schedule ls orders --state late") {
+		t.Errorf("ls: %s%s", out, said)
+	}
+
+	for args, want := range map[string]struct{ ids, said string }{
+		"--state late":                            {"nightly,a", ""},
+		"--state late --name nightly":             {"nightly,a", ""},
+		"--state paused --name nightly":           {"nightly,b nightly,c", ""},
+		"--state paused --limit 1":                {"nightly,b", "more than 1 schedules in the state paused; --limit 0"},
+		"--state paused --limit 2":                {"nightly,b nightly,c", ""},
+		"--state missed --id a":                   {"", ""},
+		"--state broken --name nightly --limit 0": {"", ""},
+	} {
+		code, out, said := runIn(t, "UTC", store, strings.Fields("schedule ls orders -o csv "+args)...)
+		var ids []string
+		for _, line := range strings.Fields(out)[1:] {
+			if fields := strings.Split(line, ","); len(fields) > 2 && fields[0] == "nightly" {
+				ids = append(ids, fields[0]+","+fields[1])
+			}
+		}
+		if code != 0 || strings.Join(ids, " ") != want.ids || !strings.Contains(said, want.said) ||
+			want.said == "" && said != "" {
+			t.Errorf("%s: exit code %d, %v, want %v: %s", args, code, ids, want, said)
+		}
+	}
+
+	// Nothing of a paused queue is late.
+	must(t, inspect.New(store, inspect.Options{}).Pause(t.Context(), "orders"))
+	_, out, _ = runIn(t, "UTC", store, "schedule", "ls", "orders", "--state", "late")
+	if strings.Contains(out, "nightly") {
+		t.Errorf("late in a paused queue: %s", out)
+	}
+}
+
+// The search for schedules in a state ends, and states how many it has read.
+func TestTheSearchForAStateIsBounded(t *testing.T) {
+	store, _ := scheduleStore(t)
+	calls := 0
+	endless := storekit.Intercept(store,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			err := next(ctx)
+			if page, is := call.Reply.(*ports.SchedulesPage); is && calls < 150 {
+				calls++
+				one := page.Schedules[0]
+				for len(page.Schedules) < ports.MaxSchedulesPage {
+					page.Schedules = append(page.Schedules, one)
+				}
+				page.Next = core.ScheduleKey{ID: "0", Name: "nightly"}
+			}
+			return err
+		})
+
+	args := []string{"schedule", "ls", "orders", "--state", "late", "-o", "jsonl"}
+	code, out, said := runIn(t, "UTC", endless, args...)
+	if want := "only the first 10,000 schedules were read; --limit 0 reads all\n"; code != 0 || out != "" || said != want {
+		t.Errorf("exit code %d, %q, %q, want %q", code, out, said, want)
+	}
+	if calls > 101 {
+		t.Errorf("%d calls", calls)
+	}
+	code, _, said = runIn(t, "UTC", endless, append(args, "--limit", "0")...)
+	if code != 0 || said != "" || calls != 150 {
+		t.Errorf("without a limit: exit code %d, %q, %d calls", code, said, calls)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/specs"
 )
 
 // changedSchedules is the result of an action on schedules.
@@ -41,8 +43,12 @@ func (a *app) onSchedules(v *scheduleVerb, act actOnSchedules) *cobra.Command {
 				}
 			}
 
-			changed, err := act(i, ctx, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]})
-			if err != nil && changed == 0 {
+			sel := inspect.ScheduleSelection{ID: id, Name: args[1]}
+			changed, err := act(i, ctx, args[0], sel)
+			switch {
+			case errors.Is(err, inspect.ErrUnknownSchedule):
+				return noSchedule(args[0], sel)
+			case err != nil && changed == 0:
 				return err
 			}
 			return firstOf(err, one(a, changedColumns, &changedSchedules{changed}))
@@ -89,15 +95,20 @@ func (a *app) confirmSchedules(ctx context.Context, i *inspect.Inspector, queue,
 
 func (a *app) pauseSchedules() *cobra.Command {
 	note := ""
-	c := a.onSchedules(
+	var c *cobra.Command
+	c = a.onSchedules(
 		&scheduleVerb{
 			"pause", "Pause schedules until they are resumed; what they have pushed runs",
 			`skein schedule pause billing invoice --note "the bank is closed"`, "paused",
 		},
 		func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error) {
+			if !c.Flags().Changed("note") {
+				note = core.CutText(core.Text(a.reason), core.MaxScheduleNoteBytes)
+			}
 			return i.PauseSchedules(ctx, queue, sel, note)
 		})
-	c.Flags().StringVar(&note, "note", "", "the reason, for people, as `TEXT` of at most 1 KiB")
+	c.Flags().StringVar(&note, "note", "",
+		"the reason, for people, as `TEXT` of at most 1 KiB; without it the note is the text of --reason")
 	return c
 }
 
@@ -120,12 +131,12 @@ func (e *scheduleEditFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&e.every, "every", 0, "another interval, at least 1s, instead of --cron and --zone")
 	f.StringVar(&e.from, "from", "",
 		"with --every: a tick, as a `TIME` such as 2026-01-02T15:04:05Z; without it 1970-01-01T00:00:00Z")
-	e.payload.add(f, "payload", "another payload")
+	e.payload.add(f, "payload", "another payload, stored as it is: the codec of the queue's program does not check it")
 
 	f.IntVar(&e.catchup, "catchup", 0,
 		"push the newest `N` of the ticks that are due at once, 1 to 1000; "+
-			"more than 1 only in a queue that merges by every")
-	f.DurationVar(&e.within, "within", 0, "with --catchup: only ticks of at most this age; without it of any age")
+			"more than 1 only in a queue that merges by every. The age that --within has set stays")
+	f.DurationVar(&e.within, "within", 0, "push only ticks of at most this age; 0 is any age")
 	f.DurationVar(&e.jitter, "jitter", 0, "delay each tick by a time below this one, at most 24h")
 	f.BoolVar(&e.skip, "skip", false, "drop ticks while the id has a job")
 	f.BoolVar(&e.noSkip, "no-skip", false, "don't drop them")
@@ -160,7 +171,10 @@ func (e *scheduleEditFlags) edit(a *app) (edit inspect.ScheduleEdit, err error) 
 		edit.Jitter = &e.jitter
 	}
 	if e.set.Changed("catchup") {
-		edit.Catchup = &core.Catchup{Most: e.catchup, Within: e.within}
+		edit.CatchupMost = &e.catchup
+	}
+	if e.set.Changed("within") {
+		edit.CatchupWithin = &e.within
 	}
 	if e.skip || e.noSkip {
 		edit.Skip = &e.skip
@@ -169,8 +183,10 @@ func (e *scheduleEditFlags) edit(a *app) (edit inspect.ScheduleEdit, err error) 
 	switch {
 	case e.skip && e.noSkip:
 		return edit, fmt.Errorf("%w: give --skip or --no-skip", errUsage)
-	case e.set.Changed("within") && !e.set.Changed("catchup"):
-		return edit, fmt.Errorf("%w: --within needs --catchup, since both are changed together", errUsage)
+	case e.set.Changed("catchup") && (e.catchup < 1 || e.catchup > core.MaxCatchup):
+		return edit, fmt.Errorf("%w: --catchup %d; give 1 to %d", errUsage, e.catchup, core.MaxCatchup)
+	case e.within < 0:
+		return edit, fmt.Errorf("%w: --within %v; give an age such as 1h, 0 is any age", errUsage, e.within)
 	case edit == (inspect.ScheduleEdit{}):
 		return edit, fmt.Errorf("%w: nothing to change; give a flag such as --cron or --payload", errUsage)
 	}
@@ -214,16 +230,17 @@ func (a *app) backfillSchedule() *cobra.Command {
 			if from == "" || to == "" {
 				return fmt.Errorf("%w: give the range, by --from and --to", errUsage)
 			}
-			begin, err := parseTime("--from", from)
-			if err != nil {
-				return err
-			}
-			end, err := parseTime("--to", to)
+			s, err := oneSchedule(ctx, i, args[0], args[1], id)
 			if err != nil {
 				return err
 			}
 
-			s, err := oneSchedule(ctx, i, args[0], args[1], id)
+			zone := specs.Zone(s.Spec)
+			begin, err := parseTimeOrDate("--from", from, zone)
+			if err != nil {
+				return err
+			}
+			end, err := parseTimeOrDate("--to", to, zone)
 			if err != nil {
 				return err
 			}
@@ -247,9 +264,10 @@ func (a *app) backfillSchedule() *cobra.Command {
 	)
 
 	oneID(c, &id, "the `ID` of the schedule; not needed if only one id has the name")
-	c.Flags().StringVar(&from, "from", "", "the begin of the range, inclusive: a `TIME`, or an age such as 24h")
-	c.Flags().StringVar(&to, "to", "",
-		"the end of the range, exclusive, not in the future: a `TIME`, or an age such as 1h")
+	c.Flags().StringVar(&from, "from", "",
+		"the begin of the range, inclusive: a `TIME` such as 2026-01-02T15:04:05Z, an age such as 24h, or a date such as "+
+			"2026-01-02, which is its midnight in the schedule's zone")
+	c.Flags().StringVar(&to, "to", "", "the end of the range, exclusive, not in the future: a `TIME`, an age or a date")
 	c.Flags().BoolVar(&dry, "dry-run", false, "push nothing, and list the ticks")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
 

@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -116,7 +115,7 @@ func (b *ScheduleEditBody) edit() (edit inspect.ScheduleEdit, err error) {
 		if err != nil {
 			return edit, err
 		}
-		edit.Catchup = &core.Catchup{Most: b.Catchup.Most, Within: within}
+		edit.CatchupMost, edit.CatchupWithin = &b.Catchup.Most, &within
 	}
 	return edit, nil
 }

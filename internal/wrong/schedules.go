@@ -20,9 +20,12 @@ const fullPage = 100
 type Ticks struct {
 	// Since is when the tick was due that has been due longest. It is zero if none was late.
 	Since time.Time
+	// Late is the schedule that has been late longest among those that were checked. It is zero if
+	// none of them is late.
+	Late core.ScheduleKey
 	// Broken are names of schedules whose spec servers can't read, in their order.
 	Broken []string
-	// Checked is the number of schedules that Broken is known from, and Of is the number of schedules
+	// Checked is the number of schedules that Late and Broken are known from, and Of is the number of schedules
 	// that the queue has at least.
 	Checked, Of int64
 	// More is true if the queue may have names that were not read.
@@ -37,19 +40,22 @@ func TicksOf(late inspect.LateTick, now time.Time, names []inspect.ScheduleName,
 		t.Since = now.Add(-late.Late)
 	}
 
-	checked := make(map[core.ScheduleKey]bool, len(names)+len(others))
-	check := func(s *core.Schedule) {
+	checked, longest := make(map[core.ScheduleKey]bool, len(names)+len(others)), time.Duration(0)
+	check := func(s *inspect.Schedule) {
 		checked[s.ScheduleKey] = true
+		if s.Late >= LateTick && s.Late > longest {
+			t.Late, longest = s.ScheduleKey, s.Late
+		}
 		if s.Broken != "" && !s.Paused && !slices.Contains(t.Broken, s.Name) {
 			t.Broken = append(t.Broken, s.Name)
 		}
 	}
 	for at := range names {
-		check(&names[at].First.Schedule)
+		check(&names[at].First)
 		t.Of += names[at].Count
 	}
 	for at := range others {
-		check(&others[at].Schedule)
+		check(&others[at])
 	}
 	slices.Sort(t.Broken)
 	t.Checked, t.More = int64(len(checked)), len(names) >= fullPage
@@ -89,5 +95,13 @@ func (r *rules) schedules(s *inspect.QueueStats, served bool) {
 	}
 	late := s.Now.Sub(t.Since)
 	r.of(TicksLate, s, int64(late), t.Since,
-		"a tick of its schedules is %s late: %s", figures.Span(late.Round(time.Second)), why)
+		"a tick of its schedules is %s late: %s%s", figures.Span(late.Round(time.Second)), why, r.lateOne(s, &t))
+}
+
+// lateOne names a late schedule of a queue, if one is known.
+func (r *rules) lateOne(s *inspect.QueueStats, t *Ticks) string {
+	if t.Late == (core.ScheduleKey{}) {
+		return ""
+	}
+	return "; the schedule " + t.Late.Name + " of the id " + brief(r.shownID(s.Queue.Name, t.Late.ID)) + " is late"
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
@@ -51,6 +52,17 @@ func TestTicksOfAPageOfSchedules(t *testing.T) {
 	}
 	if got = TicksOf(inspect.LateTick{}, now, names[2:], page[5:]...); got.partly() != "" || got.Checked != 2 {
 		t.Errorf("all are checked: %+v, %q", got, got.partly())
+	}
+
+	for at, late := range []time.Duration{0, LateTick - 1, 0, 2 * LateTick, 3 * LateTick, 0} {
+		page[at].Late = late
+	}
+	got, want := TicksOf(inspect.LateTick{}, now, names, page...), core.ScheduleKey{ID: "c", Name: "nightly"}
+	if got.Late != want {
+		t.Errorf("late is %v, want %v", got.Late, want)
+	}
+	if got = TicksOf(inspect.LateTick{}, now, names, page[:3]...); got.Late != (core.ScheduleKey{}) {
+		t.Errorf("late is %v, want none", got.Late)
 	}
 
 	full := make([]inspect.ScheduleName, ports.MaxSchedulesPage)

@@ -613,6 +613,18 @@ var tests = []struct {
 			"ticks late orders since 1h30m0s: a tick of its schedules is 1 h 30 min late: no server runs this queue",
 		},
 	},
+	{
+		"a late tick of a schedule that is known, whose id must not be shown",
+		func(v *View) {
+			v.Ticks = map[string]Ticks{"orders": {
+				Since: ago(70 * time.Second),
+				Late:  core.ScheduleKey{ID: "secret", Name: "nightly"},
+			}}
+			v.ShowID = func(_, id string) string { return id[:1] + "…" }
+		},
+		[]string{"ticks late orders since 1m10s: a tick of its schedules is 1 min 10 s late: no server has fired it; " +
+			"the schedule nightly of the id s… is late"},
+	},
 	{"a late tick, and nobody serves the jobs of the queue", func(v *View) {
 		v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
