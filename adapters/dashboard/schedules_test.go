@@ -92,6 +92,21 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	saysNot(t, h.get("/id?q=orders&id=b"), "afine")
 }
 
+// The broken schedule of a name need not be that of its first id.
+func TestABrokenScheduleOfAnotherIDIsWrong(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.schedule("orders", "a", "nightly", nil)
+	h.schedule("orders", "b", "nightly", func(s *core.Schedule) { s.Broken, s.RetryAt = "no zone", s.Next })
+	says(t, h.get("/"), "● broken schedule orders servers can't read the spec of the schedule nightly")
+	saysNot(t, h.get("/"), "(checked:")
+
+	for n := range 120 {
+		h.schedule("orders", fmt.Sprintf("id%03d", n), "nightly", nil)
+	}
+	h.board.looker.detailAgain("orders")
+	says(t, h.get("/"), "the schedule nightly (checked: 100 of at least 122 schedules)")
+}
+
 // The page of a schedule has its ticks in the zone of the schedule, across a change of the clock,
 // and in UTC, which scripts show as local time.
 func TestThePageOfASchedule(t *testing.T) {
