@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/wrong"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -39,6 +40,11 @@ func (h *house) stored(id, name string) *core.Schedule {
 	return &page.Schedules[0]
 }
 
+// paused pauses a schedule 20 minutes before the epoch.
+func paused(s *core.Schedule, note, by string) {
+	s.Paused, s.Note, s.PausedBy, s.PausedAt = true, note, by, core.InstantOf(epoch.Add(-20*time.Minute))
+}
+
 func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	h := newHouse(t, Options{})
 	says(t, h.get("/schedules"), "No schedules. Queue.Schedule stores one")
@@ -50,7 +56,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	h.schedule("orders", "b", "broken", func(s *core.Schedule) { s.Broken, s.RetryAt = "no zone", s.Next })
 	h.schedule("orders", "b", "late", func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-time.Minute)) })
 	h.schedule("mails", "c", "ended", func(s *core.Schedule) { s.Next = core.MaxInstant })
-	h.schedule("mails", "c", "paused", func(s *core.Schedule) { s.Paused, s.Note, s.By = true, "bank", "ann" })
+	h.schedule("mails", "c", "paused", func(s *core.Schedule) { paused(s, "bank", "ann") })
 	h.schedule("mails", "d", "missed", ticks(core.TickFired, core.TickMissed))
 	h.schedule("mails", "e", "missed", nil)
 	h.schedule("stopped", "a", "nightly", ticks(core.TickByHand))
@@ -67,7 +73,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
 		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed",
 		"◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
-		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed 0 s ago by ann “bank” Push now … Resume …",
+		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET paused 20 min ago by ann “bank” Push now … Resume …",
 		"nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
 		"afine a orders ✓ fine", "in 18 h 56 min Wed 2 Jan 23:00 CET", "✓ fired Tue 1 Jan 04:04 CET",
 	} {
@@ -144,6 +150,49 @@ func TestThePageOfASchedule(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", target, w.Code, status)
 		}
 	}
+}
+
+// A schedule whose ticks don't fire shows since when, by whom and why, and no time of a next tick.
+func TestThePageOfAPausedSchedule(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.declare("stopped", 1)
+	h.schedule("orders", "a", "nightly", func(s *core.Schedule) {
+		paused(s, "bank holiday", "ann")
+		s.By = "code" // another change came after the pause
+	})
+	h.schedule("orders", "b", "nightly", func(s *core.Schedule) { s.Paused = true })
+	h.schedule("stopped", "a", "nightly", func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-time.Hour)) })
+	if err := h.store.Pause(t.Context(), "stopped"); err != nil {
+		t.Fatal(err)
+	}
+
+	says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "nightly ‖ paused", "‖ Paused 20 min ago by ann: bank holiday",
+		"next tick none until it is resumed", "changed 0 s ago by code", "‖ They don't fire until it is resumed.")
+	page := h.get("/schedule?q=orders&name=nightly&id=b")
+	says(t, page, "‖ Paused fired", "next tick none until it is resumed")
+	saysNot(t, page, "1970")
+	page = h.get("/schedule?q=stopped&name=nightly&id=a")
+	says(t, page, "nightly ‖ queue paused", "‖ Its queue is paused.", "next tick none until its queue is resumed",
+		"‖ They don't fire until its queue is resumed.")
+	saysNot(t, page, "has been due")
+	says(t, h.get("/schedules?q=stopped"), "nightly a ‖ queue paused Each day at 23:00 0 23 * * * Europe/Madrid no tick yet ‖ none")
+}
+
+// An overdue tick is not fine, also before it is late.
+func TestAnOverdueTick(t *testing.T) {
+	h := newHouse(t, Options{})
+	for name, late := range map[string]time.Duration{
+		"fresh": dueTick - time.Second, "overdue": 50 * time.Second, "overlong": wrong.LateTick,
+	} {
+		h.schedule("orders", "a", name, func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-late)) })
+	}
+	says(t, h.get("/schedule?q=orders&name=fresh&id=a"), "fresh ✓ fine", "next tick 4 s ago")
+	says(t, h.get("/schedule?q=orders&name=overdue&id=a"),
+		"overdue ◷ due", "◷ The next tick has been due for 50 s .", "next tick due for 50 s")
+	says(t, h.get("/schedule?q=orders&name=overlong&id=a"), "overlong ◷ late", "◷ The next tick has been due for 1 min .")
+	page := h.get("/schedules?q=orders")
+	says(t, page, "1 late, 1 due, 1 fine", "overdue a ◷ due", "due for 50 s Wed 2 Jan 04:03:10 CET")
+	says(t, h.get("/schedules?q=orders&state=due"), "1 name, 1 schedule; 1 due")
 }
 
 // What became of the last tick is what the queue has of the id now.
@@ -254,7 +303,7 @@ func TestActionsOnASchedule(t *testing.T) {
 	}
 
 	says(t, act("pause-schedule", "reason", " bank  maintenance "), "Paused. No tick fires until it is resumed.",
-		"‖ Paused, last changed 0 s ago by ann: bank maintenance", "They don't fire until it is resumed", "Resume …")
+		"‖ Paused 0 s ago by ann: bank maintenance", "They don't fire until it is resumed", "Resume …")
 	if s := h.stored("a", "nightly"); !s.Paused || s.Note != "bank maintenance" {
 		t.Errorf("%+v", s)
 	}
