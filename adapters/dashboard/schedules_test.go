@@ -298,7 +298,7 @@ func TestActionsOnASchedule(t *testing.T) {
 		if asks.Code != http.StatusOK || field(t, asks.Body.String(), "confirm") != "1" {
 			t.Fatalf("%s without an answer: status %d", op, asks.Code)
 		}
-		says(t, asks.Body.String(), "the schedule nightly?")
+		says(t, asks.Body.String(), "the schedule nightly of a in orders?")
 		return h.do(append(append(form, "confirm", "1"), more...)...)
 	}
 
@@ -334,7 +334,7 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 	form := []string{
 		"op", "pause-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "named", "back.name", "nightly",
 	}
-	says(t, h.form(form...).Body.String(), "Pause all schedules nightly of orders?",
+	says(t, h.form(form...).Body.String(), "Pause the schedules nightly of all 3 ids in orders?",
 		"No tick fires until it is resumed.")
 	says(t, h.do(append(form, "confirm", "0")...), "Paused.", "nightly schedules of orders")
 	for _, id := range []string{"a", "b", "c"} {
@@ -373,6 +373,56 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 	if s := h.stored("b", "nightly"); s.Fired != 0 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// The question of an action on all schedules of a name states how many those are, also if the page
+// shows a part of them.
+func TestTheQuestionOfAnActionOnAllSchedulesOfAName(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 999 {
+		h.schedule("orders", fmt.Sprintf("id%03d", n), "nightly", func(s *core.Schedule) { s.Paused = n < 2 })
+	}
+	h.schedule("orders", "a", "alone", nil)
+	ask := func(op, name string) string {
+		return h.form("op", op, "q", "orders", "name", name, "all", "1", "back", "named", "back.name", name).Body.String()
+	}
+
+	page := ask("run-schedule", "nightly")
+	says(t, page, "Push now for the schedules nightly of all 999 ids in orders?", "This can't be undone.",
+		"All ids with a schedule of this name are affected, also those that a filter or a page leaves out: "+
+			"999 ids, such as id000, id001, id002, id003, id004.")
+	if !strings.Contains(page, ">Push now</button>") {
+		t.Errorf("the button is another one: %s", page)
+	}
+	says(t, ask("pause-schedule", "nightly"), "Pause the schedules nightly of all 999 ids in orders?")
+	says(t, ask("resume-schedule", "alone"), "Resume the schedules alone of the only id with it in orders?")
+	says(t, h.form("op", "run-schedule", "q", "orders", "name", "alone", "id", "a").Body.String(),
+		"Push now for the schedule alone of a in orders?")
+	if w := h.form("op", "run-schedule", "q", "orders", "name", "nix", "all", "1"); w.Code != http.StatusNotFound {
+		t.Errorf("a name without ids: status %d", w.Code)
+	}
+
+	note := "They act on all ids of the name, also on those that the filter leaves out."
+	says(t, h.get("/named?q=orders&name=nightly&state=paused"), "id001", note)
+	saysNot(t, h.get("/named?q=orders&name=nightly"), note)
+
+	h.store.schedulesAway = []core.Shard{{Queue: "orders", Index: 2}}
+	says(t, ask("pause-schedule", "nightly"), "of at least 999 ids in orders?",
+		"Those of 1 shard that can't be reached now are missing.")
+	says(t, ask("pause-schedule", "alone"), "of at least 1 id in orders?")
+}
+
+// Ids that must not be shown are not in a question either.
+func TestTheQuestionOfAnActionOnSchedulesIsRedacted(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{RedactID: func(string, string) string { return "someone" }}})
+	for _, id := range []string{"secret-1", "secret-2"} {
+		h.schedule("orders", id, "nightly", nil)
+	}
+	page := h.form("op", "pause-schedule", "q", "orders", "name", "nightly", "all", "1").Body.String()
+	says(t, page, "of all 2 ids in orders?", "such as someone, someone.")
+	saysNot(t, page, "secret")
+	says(t, h.form("op", "pause-schedule", "q", "orders", "name", "nightly", "id", "secret-1").Body.String(),
+		"Pause the schedule nightly of someone in orders?")
 }
 
 // An action that does not reach all schedules is no success.
