@@ -282,9 +282,16 @@ func names(list []string) string {
 type searchBody struct {
 	ID    string
 	Found []foundIn
-	// Unreached are the shards of the id that can't be reached. Unread are queues whose schedules of
-	// the id were not read, since that failed or the time was over.
-	Unreached, Unread []string
+	// Unreached are the shards of the id that can't be reached. Failed are queues whose schedules of
+	// the id can't be read, with the reasons. Unasked is the number of queues that were not asked for
+	// schedules, since the time was over.
+	Unreached, Failed []string
+	Unasked           int
+}
+
+// Whole reports whether all queues were searched.
+func (b *searchBody) Whole() bool {
+	return len(b.Unreached) == 0 && len(b.Failed) == 0 && b.Unasked == 0
 }
 
 // search finds an id in all queues, as a job or with schedules, and goes to its page if only one
@@ -298,7 +305,7 @@ func (c *call) search() (*view, error) {
 
 	b := &searchBody{ID: id, Found: foundOf(reply.Items), Unreached: reply.Unreached}
 	c.findSchedules(b)
-	if len(b.Found) == 1 {
+	if len(b.Found) == 1 && b.Whole() {
 		return &view{to: href("id", "q", b.Found[0].Queue, "id", id)}, nil
 	}
 	return &view{page: "search", title: "Find", body: b}, nil
@@ -306,23 +313,28 @@ func (c *call) search() (*view, error) {
 
 // findSchedules adds the queues with schedules of the id.
 func (c *call) findSchedules(b *searchBody) {
-	s, err := c.looker.look(c.r.Context())
+	s, err := c.seen()
 	if err != nil {
+		b.Failed = append(b.Failed, "all queues: "+c.errorText("", b.ID, err.Error()))
 		return
 	}
 
 	for at := range s.view.Stats {
 		queue := s.view.Stats[at].Queue.Name
 		if c.cost > lookTime {
-			b.Unread = append(b.Unread, queue)
+			b.Unasked++
 			continue
 		}
 
 		reply, err := asked(c, service.Schedules, queue, &service.SchedulesQuery{ID: b.ID, Limit: scheduleRows})
-		if err != nil {
-			b.Unread = append(b.Unread, queue)
+		if p := problemOf(err); p != nil && p.Name == "forbidden" {
 			continue
 		}
+		if err != nil {
+			b.Failed = append(b.Failed, queue+": "+c.errorText(queue, b.ID, err.Error()))
+			continue
+		}
+
 		b.Unreached = appendNew(b.Unreached, reply.Unreached)
 		if n := len(reply.Items); n > 0 {
 			text := plural(int64(n), "schedule")

@@ -143,8 +143,10 @@ func TestASearchThatDoesNotReachSchedules(t *testing.T) {
 		}
 		return next(ctx)
 	}, Options{})
-	says(t, h.get("/search?id=b"), "b not found", "Queues whose schedules of the id could not be read: 1. orders")
+	says(t, h.get("/search?id=b"), "b not found", "Schedules of the id can't be read: orders:", "refused by the test")
 	saysNot(t, h.get("/search?id=b"), "without a schedule")
+	h.push("orders", "b", time.Hour, "p")
+	says(t, h.get("/search?id=b"), "b is in 1 queue", "orders orders/", "Schedules of the id can't be read: orders:")
 }
 
 func TestVerdictsAndTheirFacts(t *testing.T) {
