@@ -34,6 +34,8 @@ type details struct {
 	// schedules are the first names of the queue's schedules. schedulesFailed is why they are missing.
 	schedules       []inspect.ScheduleName
 	schedulesFailed error
+	// overdue are the names, among the schedules that were read, of those with an overdue tick.
+	overdue []string
 }
 
 // whole reports whether the history is complete, so that rates may be derived from it.
@@ -155,6 +157,23 @@ func (l *looker) calendar(ctx context.Context, d *details, stats *inspect.QueueS
 		page, d.schedulesFailed = l.schedules(ctx, queue)
 	}
 	d.ticks = wrong.TicksOf(late[queue], now, d.schedules, page...)
+	d.overdue = overdueNames(d.schedules, page)
+}
+
+// overdueNames returns the names of the schedules that have been due for a while.
+func overdueNames(names []inspect.ScheduleName, page []inspect.Schedule) (overdue []string) {
+	add := func(s *inspect.Schedule) {
+		if s.Late >= dueTick && !slices.Contains(overdue, s.Name) {
+			overdue = append(overdue, s.Name)
+		}
+	}
+	for at := range names {
+		add(&names[at].First)
+	}
+	for at := range page {
+		add(&page[at])
+	}
+	return overdue
 }
 
 // schedules returns a page of the schedules of a queue, without those of shards that can't be

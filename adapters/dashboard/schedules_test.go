@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/wrong"
 	"github.com/skeinq/skein/ports"
 )
@@ -68,10 +69,11 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	text := words(page)
 	at := 0
 	for _, want := range []string{
-		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; " +
-			"the next tick is in 18 h 56 min",
+		"7 names, 8 schedules; the first id of each name: 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, " +
+			"1 ended, 1 fine; the next tick of these ids is in 18 h 56 min",
+		"◷ A tick of orders has been due for 1 min . find it",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
-		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed",
+		"late b orders ◷ late", "missed first of 2 ids mails ◷ missed",
 		"◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
 		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET paused 20 min ago by ann “bank” Push now … Resume …",
 		"nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
@@ -111,6 +113,92 @@ func TestABrokenScheduleOfAnotherIDIsWrong(t *testing.T) {
 	}
 	h.board.looker.detailAgain("orders")
 	says(t, h.get("/"), "the schedule nightly (checked: 100 of at least 122 schedules)")
+}
+
+// A filter by state does not judge a name by its first id: it states what was read, and leads to the
+// names.
+func TestTheStateOfNamesWithSeveralIDs(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 30 {
+		h.schedule("orders", fmt.Sprintf("tenant-%02d", n), "invoice", func(s *core.Schedule) {
+			switch n {
+			case 20:
+				s.Next = core.InstantOf(epoch.Add(-70 * time.Second))
+			case 21, 22:
+				s.Paused = true
+			}
+		})
+	}
+	h.schedule("orders", "a", "alone", nil)
+
+	page := h.get("/schedules?q=orders")
+	says(t, page, "2 names, 31 schedules; the first id of each name: 2 fine; the next tick of these ids is in",
+		"◷ A tick of orders has been due for 1 min 10 s . find it", "invoice first of 30 ids ✓ fine")
+	says(t, h.get(link(t, page, "find it")), "invoice schedules of orders", "tenant-20 ◷ late")
+	for state, want := range map[string]string{"late": "tenant-20 ◷ late", "paused": "tenant-21 ‖ paused"} {
+		for _, all := range []string{"/schedules?state=", "/schedules?q=orders&state="} {
+			page := h.get(all + state)
+			says(t, page, "No first id of a name matches. Read here: the first id of 2 names. "+
+				"Other ids of the same names may be "+state)
+			saysNot(t, page, "No schedules match", ">alone")
+			page = h.get(link(t, page, `invoice[^<]*30 ids`))
+			says(t, page, want)
+			saysNot(t, page, ">tenant-00<")
+		}
+	}
+
+	// What is read and matches is listed, and leads to the others of its state.
+	page = h.get("/schedules?q=orders&state=fine")
+	says(t, page, "invoice first of 30 ids ✓ fine", "alone a ✓ fine")
+	saysNot(t, page, "Read here")
+	if !strings.Contains(page, `href="named?name=invoice&amp;q=orders&amp;state=fine"`) {
+		t.Errorf("the name leads to other states too: %s", page)
+	}
+	saysNot(t, h.get("/schedules?q=orders&state=late&contains=alo"), "Read here", ">invoice")
+
+	for _, target := range []string{"/", "/queue?q=orders"} {
+		says(t, h.get(target), "◷ ticks late orders a tick of its schedules is 1 min 10 s late")
+		if !strings.Contains(h.get(target), `href="named?name=invoice&amp;q=orders&amp;state=late"`) {
+			t.Errorf("%s does not lead to the late schedule", target)
+		}
+	}
+}
+
+// The list of the late schedules is that of a name only if other names can't have them.
+func TestTheListOfLateSchedules(t *testing.T) {
+	name := func(name string, count int64) (n inspect.ScheduleName) {
+		n.Name, n.Count = name, count
+		return n
+	}
+	for _, tt := range []struct {
+		of   *details
+		want string
+	}{
+		{nil, "schedules?q=orders&state=late"},
+		{&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 1)}}, "named?name=a&q=orders&state=late"},
+		{&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 5)}}, "schedules?q=orders&state=late"},
+		{
+			&details{schedules: []inspect.ScheduleName{name("a", 5)}, ticks: wrong.Ticks{More: true}},
+			"schedules?q=orders&state=late",
+		},
+		{
+			&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 5)}, overdue: []string{"b"}},
+			"named?name=b&q=orders&state=late",
+		},
+		{
+			&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 1)}, overdue: []string{"b"}},
+			"schedules?q=orders&state=late",
+		},
+		{
+			&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 5)}, overdue: []string{"a", "b"}},
+			"schedules?q=orders&state=late",
+		},
+	} {
+		s := &snapshot{details: map[string]*details{"orders": tt.of}}
+		if got := s.schedulesIn("orders", "late"); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.of, got, tt.want)
+		}
+	}
 }
 
 // The page of a schedule has its ticks in the zone of the schedule, across a change of the clock,
@@ -264,7 +352,7 @@ func TestSchedulesArePagedByQueueAndByName(t *testing.T) {
 	says(t, page, "n099", "next page")
 	saysNot(t, page, "n100")
 	next := h.get(link(t, page, "next page"))
-	says(t, next, "n100", "shared 120 ids, here the first", "first page")
+	says(t, next, "n100", "shared first of 120 ids", "first page")
 	says(t, h.get("/schedules"), "orders: it has more names; its own page shows them")
 	says(t, h.get("/queue?q=orders"), "n009", "all schedules")
 	saysNot(t, h.get("/queue?q=orders"), "n010")
@@ -348,13 +436,13 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 
 	// The row of a name with several ids has the same actions, and the row of one id acts on that.
 	for _, page := range []string{h.get("/schedules"), h.get("/queue?q=orders")} {
-		says(t, page, "nightly 3 ids, here the first", "Push all … Resume all …", "other a", "Push now … Pause …")
+		says(t, page, "nightly first of 3 ids", "Push all … Resume all …", "other a", "Push now … Pause …")
 		if n := strings.Count(page, `name="all" value="1"`); n != 1 {
 			t.Errorf("%d forms act on all of a name", n)
 		}
 	}
 	says(t, h.do("op", "resume-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "schedules",
-		"confirm", "0"), "Resumed.", "nightly 3 ids")
+		"confirm", "0"), "Resumed.", "nightly first of 3 ids")
 
 	// A form that has lost the id must not act on all.
 	for _, lost := range [][]string{
