@@ -56,13 +56,14 @@ type op struct {
 	removes string
 	// sure is set if the action can't be undone, so the page asks for confirmation.
 	sure bool
-	// verb names the action. did names its result, after a count if ids are named.
-	verb, did string
+	// verb names the action. asks begins its question instead, if the verb can't. did names its
+	// result, after a count if ids are named.
+	verb, asks, did string
 	// things names the kind of entries, for an action on all.
 	things string
-	// question is the question of the confirmation. If it is nil, verb and the ids make it. effect is
-	// what the action does, if it can be undone.
-	question func(*call) string
+	// question is the question of the confirmation, with what it is about. If it is nil, verb and the
+	// ids make the question. effect is what the action does, if it can be undone.
+	question func(*call) (question, about string, err error)
 	effect   string
 	// do takes the action and returns the number of changed entries.
 	do func(*call) (int, error)
@@ -148,7 +149,11 @@ var ops = map[string]op{
 		did:     "The id is no longer tracked.",
 	},
 	"run-schedule": onSchedules(selectedBy(service.RunSchedules), op{
-		back: "schedules", sure: true, verb: "Push now for", did: "Pushed. The next tick stays as it is.",
+		back: "schedules",
+		sure: true,
+		verb: "Push now",
+		asks: "Push now for",
+		did:  "Pushed. The next tick stays as it is.",
 	}),
 	"pause-schedule": onSchedules(pauseSchedules, op{
 		back:   "schedules",
@@ -291,6 +296,8 @@ func (c *call) flash() *flash {
 // confirmBody asks for confirmation of an action that can't be undone.
 type confirmBody struct {
 	Question, Verb string
+	// About describes what the action is about, beside IDs.
+	About string
 	// Effect is what the action does. It is empty if that can't be undone.
 	Effect string
 	IDs    []string
@@ -364,7 +371,10 @@ func (c *call) confirm(o *op) (*view, error) {
 		b.IDs, b.More = ids[:min(n, most)], max(0, n-most)
 	}
 	if o.question != nil {
-		b.Question = o.question(c)
+		var err error
+		if b.Question, b.About, err = o.question(c); err != nil {
+			return nil, err
+		}
 	}
 
 	for field, values := range c.r.PostForm {

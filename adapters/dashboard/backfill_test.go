@@ -55,7 +55,9 @@ func TestBackfill(t *testing.T) {
 		t.Errorf("a preview has pushed: %+v", q)
 	}
 	says(t, h.do(answer(t, preview)...), "11 pushed, one for each past tick of the range.", "nightly ◷ missed",
-		"The id's job is queued.")
+		"The id's job is queued.", "Last backfill: 11 ticks of the range from Thu 20 Dec 2029 23:00 CET to before "+
+			"Mon 31 Dec 2029 23:00 CET, pushed 0 s ago by ann. The counts and the last ticks are without it.")
+	saysNot(t, page, "Last backfill")
 	says(t, h.get("/audit"), "backfill schedule", "the bank was closed", "ann", "11 changed")
 
 	one := h.get(past("2029-12-20T23:00:00", "2029-12-20T23:00:01"))

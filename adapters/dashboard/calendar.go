@@ -25,10 +25,15 @@ type scheduleRow struct {
 	Expression string
 	NextAt     when
 	NextLocal  string
-	// Changed is when it was changed last.
-	Changed when
-	Last    *tickRow
-	Marks   []tickMark
+	// Stopped is true if no tick fires until the schedule or its queue is resumed.
+	Stopped bool
+	// Overdue is since when the next tick has been due. It is zero if that tick is not overdue.
+	Overdue when
+	// Changed is when it was changed last. PausedSince is when it was paused, or zero if that is not
+	// known.
+	Changed, PausedSince when
+	Last                 *tickRow
+	Marks                []tickMark
 	// MarksText describes the marks.
 	MarksText string
 	// Href is the page of the schedule or, if there are several or if ids are redacted, of the name.
@@ -123,7 +128,9 @@ func (cal *calendar) row(queue string, r *service.ScheduleRow, count int64) sche
 		Expression:  expression(r.Spec),
 		NextAt:      when{r.Next, cal.now},
 		NextLocal:   cal.local(r.Next, r.Zone),
+		Stopped:     r.Paused || cal.paused[queue],
 		Changed:     when{r.ChangedAt, cal.now},
+		PausedSince: when{r.PausedAt, cal.now},
 		Href:        href("named", "q", queue, "name", r.Name),
 		Acts:        cal.linked && count == 1,
 	}
@@ -131,6 +138,9 @@ func (cal *calendar) row(queue string, r *service.ScheduleRow, count int64) sche
 		row.Href = href("schedule", "q", queue, "name", r.Name, "id", r.ID)
 	}
 
+	if late := inSeconds(r.Late); late >= dueTick && !row.Stopped {
+		row.Overdue = when{cal.now.Add(-late), cal.now}
+	}
 	cal.state(&row)
 	if n := len(r.Recent); n > 0 {
 		row.Last = cal.tick(&r.Recent[n-1], r.Zone)
@@ -155,6 +165,10 @@ func (cal *calendar) names(queue string, list []service.ScheduleNameRow) (rows [
 	return rows
 }
 
+// dueTick is the time from which a due tick is overdue. Servers usually fire a tick within their
+// poll interval, which is a second by default.
+const dueTick = 5 * time.Second
+
 // scheduleState is a state that a schedule may have.
 type scheduleState struct {
 	name, class, sign string
@@ -164,10 +178,11 @@ type scheduleState struct {
 // scheduleStates are the states of schedules, worst first. The last one holds for all.
 var scheduleStates = [...]scheduleState{
 	{"broken", "bad", "●", func(_ *calendar, row *scheduleRow) bool { return row.Broken != "" && !row.Paused }},
-	{"late", "bad", "◷", func(cal *calendar, row *scheduleRow) bool {
-		return row.Late >= wrong.LateTick.Seconds() && !cal.paused[row.Queue]
+	{"late", "bad", "◷", func(_ *calendar, row *scheduleRow) bool {
+		return row.Late >= wrong.LateTick.Seconds() && !row.Stopped
 	}},
 	{"missed", "late", "◷", func(_ *calendar, row *scheduleRow) bool { return row.missed() }},
+	{"due", "late", "◷", func(_ *calendar, row *scheduleRow) bool { return !row.Overdue.At.IsZero() }},
 	{"paused", "paused", "‖", func(_ *calendar, row *scheduleRow) bool { return row.Paused }},
 	{"queue paused", "paused", "‖", func(cal *calendar, row *scheduleRow) bool { return cal.paused[row.Queue] }},
 	{"ended", "muted", "◦", func(_ *calendar, row *scheduleRow) bool { return row.Next.IsZero() }},

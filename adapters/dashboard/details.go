@@ -34,6 +34,8 @@ type details struct {
 	// schedules are the first names of the queue's schedules. schedulesFailed is why they are missing.
 	schedules       []inspect.ScheduleName
 	schedulesFailed error
+	// overdue are the names, among the schedules that were read, of those with an overdue tick.
+	overdue []string
 }
 
 // whole reports whether the history is complete, so that rates may be derived from it.
@@ -132,7 +134,8 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 }
 
 // calendar reads the first names of a queue's schedules and, if there are any, how late their ticks
-// are. A failure does not concern the queue's other details.
+// are. If a name has several ids, it also reads a page of the schedules. A failure does not concern
+// the queue's other details.
 func (l *looker) calendar(ctx context.Context, d *details, stats *inspect.QueueStats, now time.Time) {
 	queue := stats.Queue.Name
 	names, err := l.inspector.ScheduleNames(ctx, queue, "", 0)
@@ -144,9 +147,47 @@ func (l *looker) calendar(ctx context.Context, d *details, stats *inspect.QueueS
 	}
 
 	late, err := l.inspector.LateTicks(ctx, queue)
-	if _, d.schedulesFailed = service.Partial(err); d.schedulesFailed == nil {
-		d.ticks = wrong.TicksOf(late[queue], now, d.schedules)
+	if _, d.schedulesFailed = service.Partial(err); d.schedulesFailed != nil {
+		return
 	}
+
+	// The names have the schedule of the first id only.
+	var page []inspect.Schedule
+	if slices.ContainsFunc(d.schedules, func(n inspect.ScheduleName) bool { return n.Count > 1 }) {
+		page, d.schedulesFailed = l.schedules(ctx, queue)
+	}
+	d.ticks = wrong.TicksOf(late[queue], now, d.schedules, page...)
+	d.overdue = overdueNames(d.schedules, page)
+}
+
+// overdueNames returns the names of the schedules that have been due for a while.
+func overdueNames(names []inspect.ScheduleName, page []inspect.Schedule) (overdue []string) {
+	add := func(s *inspect.Schedule) {
+		if s.Late >= dueTick && !slices.Contains(overdue, s.Name) {
+			overdue = append(overdue, s.Name)
+		}
+	}
+	for at := range names {
+		add(&names[at].First)
+	}
+	for at := range page {
+		add(&page[at])
+	}
+	return overdue
+}
+
+// schedules returns a page of the schedules of a queue, without those of shards that can't be
+// reached.
+func (l *looker) schedules(ctx context.Context, queue string) (page []inspect.Schedule, err error) {
+	for s, err := range l.inspector.Schedules(ctx, queue, inspect.ScheduleOptions{Limit: scheduleRows}) {
+		if _, err = service.Partial(err); err != nil {
+			return nil, err
+		}
+		if s.ID != "" {
+			page = append(page, s)
+		}
+	}
+	return page, nil
 }
 
 // quarter is the length of time that a point of the day's charts sums up.

@@ -27,7 +27,7 @@ var samples = map[string]struct {
 	"GET shards":     {query: "q=orders"},
 	"GET jobs":       {query: "q=orders&list=retries"},
 	"GET id":         {query: "q=orders&id=a"},
-	"GET search":     {query: "id=a"},
+	"GET search":     {query: "id=nobody"},
 	"GET busy":       {query: "q=orders"},
 	"GET morgue":     {query: "q=orders"},
 	"GET unreadable": {query: "q=orders"},

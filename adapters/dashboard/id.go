@@ -282,19 +282,78 @@ func names(list []string) string {
 type searchBody struct {
 	ID    string
 	Found []foundIn
+	// Unreached are the shards of the id that can't be reached. Failed are queues whose schedules of
+	// the id can't be read, with the reasons. Unasked is the number of queues that were not asked for
+	// schedules, since the time was over.
+	Unreached, Failed []string
+	Unasked           int
 }
 
-// search finds an id in all queues, and goes to its page if only one has it.
+// Whole reports whether all queues were searched.
+func (b *searchBody) Whole() bool {
+	return len(b.Unreached) == 0 && len(b.Failed) == 0 && b.Unasked == 0
+}
+
+// search finds an id in all queues, as a job or with schedules, and goes to its page if only one
+// queue has it.
 func (c *call) search() (*view, error) {
 	id := c.r.URL.Query().Get("id")
 	reply, err := asked(c, service.Find, "", &service.FindQuery{ID: id})
 	if err != nil {
 		return nil, err
 	}
-	if len(reply.Items) == 1 {
-		return &view{to: href("id", "q", reply.Items[0].Queue, "id", id)}, nil
+
+	b := &searchBody{ID: id, Found: foundOf(reply.Items), Unreached: reply.Unreached}
+	c.findSchedules(b)
+	if len(b.Found) == 1 && b.Whole() {
+		return &view{to: href("id", "q", b.Found[0].Queue, "id", id)}, nil
 	}
-	return &view{page: "search", title: "Find", body: &searchBody{id, foundOf(reply.Items)}}, nil
+	return &view{page: "search", title: "Find", body: b}, nil
+}
+
+// findSchedules adds the queues with schedules of the id.
+func (c *call) findSchedules(b *searchBody) {
+	s, err := c.seen()
+	if err != nil {
+		b.Failed = append(b.Failed, "all queues: "+c.errorText("", b.ID, err.Error()))
+		return
+	}
+
+	for at := range s.view.Stats {
+		queue := s.view.Stats[at].Queue.Name
+		if c.cost > lookTime {
+			b.Unasked++
+			continue
+		}
+
+		reply, err := asked(c, service.Schedules, queue, &service.SchedulesQuery{ID: b.ID, Limit: scheduleRows})
+		if p := problemOf(err); p != nil && p.Name == "forbidden" {
+			continue
+		}
+		if err != nil {
+			b.Failed = append(b.Failed, queue+": "+c.errorText(queue, b.ID, err.Error()))
+			continue
+		}
+
+		b.Unreached = appendNew(b.Unreached, reply.Unreached)
+		if n := len(reply.Items); n > 0 {
+			text := plural(int64(n), "schedule")
+			if reply.Next != "" {
+				text = "at least " + text
+			}
+			b.add(queue, reply.Items[0].Shard, text)
+		}
+	}
+}
+
+// add adds a place in a queue.
+func (b *searchBody) add(queue, shard, where string) {
+	at := slices.IndexFunc(b.Found, func(f foundIn) bool { return f.Queue == queue })
+	if at < 0 {
+		b.Found = append(b.Found, foundIn{queue, shard, where})
+		return
+	}
+	b.Found[at].Where += ", " + where
 }
 
 // foundIn is a place in a queue where an id was found.

@@ -132,6 +132,18 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	return w
 }
 
+// wrongLine makes a line of a page. The line of schedules links to a list that has them.
+func (s *snapshot) wrongLine(l *wrong.Line, page string) wrongLine {
+	w := wrongLineOf(l, s.view.Now, page)
+	switch l.Kind {
+	case wrong.TicksLate:
+		w.Href = s.schedulesIn(l.Queue, "late")
+	case wrong.BrokenSchedule:
+		w.Href = s.schedulesIn(l.Queue, "broken")
+	}
+	return w
+}
+
 // queueRow is a queue in the table.
 type queueRow struct {
 	Name, State, Class, Sign        string
@@ -262,7 +274,7 @@ func (c *call) overview() (*view, error) {
 		b.Sort, order = "", sorts[""]
 	}
 
-	b.say(s.wrong)
+	b.say(s)
 
 	var minutes []inspect.MinuteStats
 	for at := range s.view.Stats {
@@ -295,11 +307,12 @@ func (c *call) overview() (*view, error) {
 	return &view{page: "overview", title: "Overview", live: true, body: b}, nil
 }
 
-// say adds the faults to the page, worst first.
-func (b *overviewBody) say(lines []wrong.Line) {
+// say adds the faults of a snapshot to the page, worst first.
+func (b *overviewBody) say(s *snapshot) {
+	lines := s.wrong
 	b.More = max(0, len(lines)-maxWrong)
 	for at := range lines[:len(lines)-b.More] {
-		b.Wrong = append(b.Wrong, wrongLineOf(&lines[at], b.Now, "overview"))
+		b.Wrong = append(b.Wrong, s.wrongLine(&lines[at], "overview"))
 	}
 	if len(b.Wrong) > openWrong {
 		b.Wrong, b.Less = b.Wrong[:openWrong], b.Wrong[openWrong:]

@@ -136,7 +136,7 @@ func (c *call) queuePage() (*view, error) {
 
 	for at := range s.wrong {
 		if s.wrong[at].Queue == c.queue {
-			b.Wrong = append(b.Wrong, wrongLineOf(&s.wrong[at], s.view.Now, "queue"))
+			b.Wrong = append(b.Wrong, s.wrongLine(&s.wrong[at], "queue"))
 		}
 	}
 

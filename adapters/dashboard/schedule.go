@@ -25,8 +25,17 @@ type scheduleBody struct {
 	Payload *payload
 	Hidden  bool // the payload must not be shown
 	May     *rights
-	// LateFor is how long the next tick has been due.
-	LateFor time.Duration
+	// Backfill is the last backfill, or nil if there was none.
+	Backfill *backfillRow
+}
+
+// backfillRow is the last backfill of a schedule.
+type backfillRow struct {
+	Ticks int
+	// From and To are the range on a clock of the schedule's zone.
+	From, To string
+	By       string
+	At       when
 }
 
 // nextRow is a tick to come.
@@ -61,7 +70,15 @@ func (c *call) schedulePage() (*view, error) {
 	cal := c.calendar(s)
 	b.Row = cal.row(c.queue, &reply.ScheduleRow, 1)
 	b.Unreadable = reply.Unreadable
-	b.LateFor = inSeconds(reply.Late)
+	if f := reply.Backfill; f != nil {
+		b.Backfill = &backfillRow{
+			Ticks: f.Ticks,
+			From:  cal.local(f.From, reply.Zone),
+			To:    cal.local(f.To, reply.Zone),
+			By:    f.By,
+			At:    when{f.At, b.Now},
+		}
+	}
 	b.Range = &backfillBody{Queue: c.queue, Name: b.Row.Name, ID: b.ID, Zone: reply.Zone}
 
 	if reply.Payload != nil {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -42,14 +43,107 @@ func onSchedules(do scheduleAct, of op) op {
 		return r.Changed, nil
 	}
 
-	of.question = func(c *call) string {
-		form := c.r.PostForm
-		if form.Get("all") != "" {
-			return fmt.Sprintf("%s all schedules %s of %s?", of.verb, shown(form.Get("name")), c.queue)
+	of.question = func(c *call) (question, about string, err error) {
+		b, err := c.selected()
+		if err != nil {
+			return "", "", err
 		}
-		return fmt.Sprintf("%s the schedule %s?", of.verb, shown(form.Get("name")))
+
+		asks, name := cmp.Or(of.asks, of.verb), shown(string(b.Name))
+		if b.ID != "" {
+			id := shown(c.door.Service.ID(c.queue, string(b.ID)))
+			return fmt.Sprintf("%s the schedule %s of %s in %s?", asks, name, id, c.queue), "", nil
+		}
+
+		ids, err := c.idsOf(string(b.Name))
+		if err != nil {
+			return "", "", err
+		}
+		return fmt.Sprintf("%s the schedules %s of %s in %s?", asks, name, ids.text(), c.queue), ids.samples(), nil
 	}
 	return of
+}
+
+// namedIDs are the ids that have a schedule of a name.
+type namedIDs struct {
+	// first are the first ids, and count is the number of all. more is true if there may be more.
+	first []string
+	count int64
+	more  bool
+	// unreached are shards that can't be reached, whose ids are missing.
+	unreached []string
+}
+
+// sampleIDs is the number of ids that a question names.
+const sampleIDs = 5
+
+// text states how many ids there are.
+func (n *namedIDs) text() string {
+	switch ids := plural(n.count, "id"); {
+	case n.more:
+		return "at least " + ids
+	case n.count == 1:
+		return "the only id with it"
+	default:
+		return "all " + ids
+	}
+}
+
+// samples names some of the ids.
+func (n *namedIDs) samples() string {
+	var ids []string
+	for _, id := range n.first[:min(len(n.first), sampleIDs)] {
+		ids = append(ids, line(id))
+	}
+
+	text := "All ids with a schedule of this name are affected, also those that a filter or a page leaves out: "
+	if n.more {
+		text += "at least "
+	}
+	text += plural(n.count, "id") + ", such as " + strings.Join(ids, ", ") + "."
+	if len(n.unreached) > 0 {
+		text += fmt.Sprintf(" Those of %s that can't be reached now are missing.",
+			plural(int64(len(n.unreached)), "shard"))
+	}
+	return text
+}
+
+// idsOf returns the ids that have a schedule of a name. It counts them by the list of names, which
+// costs the store less than a list of the schedules.
+func (c *call) idsOf(name string) (*namedIDs, error) {
+	query := service.SchedulesQuery{Name: name, Limit: scheduleRows}
+	reply, err := asked(c, service.Schedules, c.queue, &query)
+	if err != nil {
+		return nil, err
+	}
+	if len(reply.Items) == 0 {
+		return nil, newProblem(http.StatusNotFound, "There is no such schedule",
+			"No id that can be reached now has a schedule of this name. Nothing was changed.")
+	}
+
+	n := &namedIDs{count: int64(len(reply.Items)), unreached: reply.Unreached}
+	for at := range reply.Items {
+		n.first = append(n.first, reply.Items[at].ID)
+	}
+	if n.more = reply.Next != "" || len(reply.Unreached) > 0; reply.Next == "" {
+		return n, nil
+	}
+
+	for names := (service.ScheduleNamesQuery{Limit: scheduleRows}); ; {
+		page, err := asked(c, service.ScheduleNames, c.queue, &names)
+		if err != nil {
+			return nil, err
+		}
+		for at := range page.Items {
+			if page.Items[at].Name == name {
+				n.count, n.unreached, n.more = page.Items[at].Count, page.Unreached, len(page.Unreached) > 0
+				return n, nil
+			}
+		}
+		if names.After = page.Next; names.After == "" || c.cost > lookTime {
+			return n, nil
+		}
+	}
 }
 
 // scheduleAct takes an action on the schedules of a selection.

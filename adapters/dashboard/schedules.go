@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/internal/figures"
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/internal/wrong"
 )
 
 // Limits of the pages of schedules. The page of all queues asks no further queue once it has enough
@@ -47,11 +48,42 @@ type schedulesBody struct {
 	Hidden []hiddenField
 	Table  scheduleTable
 	Sum    string
+	// Late is the tick that has been due longest, or nil if no tick is overdue.
+	Late *lateTick
+	// Read is the number of names whose first id was read, if the filter has a state. Unread are those
+	// of them that have other ids and are not in the table, since the first id has another state.
+	Read   int
+	Unread []unreadName
 	// Failed are queues whose schedules can't be read, with the reasons.
 	Failed    []string
 	Unreached []string
 	// First is the address of the first page if this is another one. Next is that of the next page.
 	First, Next string
+}
+
+// unreadName is a name of which only the first id was read.
+type unreadName struct {
+	Queue, Name string
+	Count       int64
+	// Href is the page of the name, with the wanted state.
+	Href string
+}
+
+// shownUnread is the number of unread names that a page links to.
+const shownUnread = 30
+
+// More returns the number of unread names without a link.
+func (b *schedulesBody) More() int { return max(0, len(b.Unread)-shownUnread) }
+
+// Links returns the unread names that the page links to.
+func (b *schedulesBody) Links() []unreadName { return b.Unread[:min(len(b.Unread), shownUnread)] }
+
+// lateTick is the tick of several queues, or of one, that has been due longest.
+type lateTick struct {
+	Queue string
+	Since when
+	// Class is that of the state of its schedule. Href is a list with the schedule.
+	Class, Href string
 }
 
 // schedulesPage makes the page of the schedules of all queues or of one queue.
@@ -90,6 +122,9 @@ func (c *call) schedulesPage() (*view, error) {
 		return cmp.Or(cmp.Compare(x.worst, y.worst), strings.Compare(x.Name, y.Name), strings.Compare(x.Queue, y.Queue))
 	})
 	b.Sum = sumOf(rows, b.Now)
+	if b.Late, err = c.lateTick(s, b.Now); err != nil {
+		b.Failed = append(b.Failed, "how late ticks are: "+c.errorText(c.queue, "", err.Error()))
+	}
 
 	title := "Schedules"
 	if c.queue != "" {
@@ -134,7 +169,7 @@ func (c *call) addNames(b *schedulesBody, cal *calendar, queue, after string) (n
 			return "", err
 		}
 
-		b.Table.Rows = append(b.Table.Rows, b.Filter.rows(cal.names(queue, reply.Items))...)
+		b.take(cal.names(queue, reply.Items))
 		b.Unreached = appendNew(b.Unreached, reply.Unreached)
 		after = reply.Next
 		if after == "" || len(b.Table.Rows)-before >= scheduleRows {
@@ -142,6 +177,90 @@ func (c *call) addNames(b *schedulesBody, cal *calendar, queue, after string) (n
 		}
 	}
 	return after, nil
+}
+
+// take adds the rows of names that the filter chooses. Only the first id of a name is known, so a
+// name with several ids is never left out because of a state.
+func (b *schedulesBody) take(names []scheduleRow) {
+	state := b.Filter.State
+	byName := scheduleFilter{Name: b.Filter.Name}
+	for _, row := range byName.rows(names) {
+		if row.Count > 1 && state != "" {
+			row.Href = href("named", "q", row.Queue, "name", row.Name, "state", state)
+		}
+		switch {
+		case state == "" || row.State == state:
+			b.Table.Rows = append(b.Table.Rows, row)
+		case row.Count > 1:
+			b.Unread = append(b.Unread, unreadName{row.Queue, row.Name, row.Count, row.Href})
+		}
+		b.Read++
+	}
+}
+
+// lateTick returns the tick that has been due longest, of the page's queue or of all queues. It is
+// nil if no tick is overdue, or if the page has taken too long.
+func (c *call) lateTick(s *snapshot, now time.Time) (*lateTick, error) {
+	if c.cost > lookTime {
+		return nil, nil
+	}
+
+	var queues []string
+	if c.queue != "" {
+		queues = []string{c.queue}
+	}
+	late, err := c.looker.inspector.LateTicks(c.r.Context(), queues...)
+	if _, err = service.Partial(err); err != nil {
+		return nil, err
+	}
+
+	queue := ""
+	for name, tick := range late {
+		if most := late[queue].Late; tick.Late > most || tick.Late == most && name < queue {
+			queue = name
+		}
+	}
+	longest := late[queue].Late
+	if longest < dueTick {
+		return nil, nil
+	}
+
+	tick := &lateTick{Queue: queue, Since: when{now.Add(-longest), now}, Class: "late"}
+	state := "due"
+	if longest >= wrong.LateTick {
+		tick.Class, state = "bad", "late"
+	}
+	tick.Href = s.schedulesIn(queue, state)
+	return tick, nil
+}
+
+// schedulesIn returns the address of a list that has the schedules of a queue in the state "late",
+// "due" or "broken": that of the only name that may have them, or else that of all names.
+func (s *snapshot) schedulesIn(queue, state string) string {
+	all := href("schedules", "q", queue, "state", state)
+	d := s.details[queue]
+	if d == nil {
+		return all
+	}
+
+	var several []string
+	for at := range d.schedules {
+		if d.schedules[at].Count > 1 {
+			several = append(several, d.schedules[at].Name)
+		}
+	}
+	names := d.overdue
+	if state == "broken" {
+		names = d.ticks.Broken
+	}
+	if len(names) == 0 && !d.ticks.More {
+		names = several
+	}
+
+	if len(names) != 1 || !slices.Contains(several, names[0]) {
+		return all
+	}
+	return href("named", "q", queue, "name", names[0], "state", state)
 }
 
 // appendNew appends the texts that a list lacks.
@@ -192,7 +311,7 @@ func plural(n int64, thing string) string {
 	return figures.Exact(n) + " " + thing + "s"
 }
 
-// sumOf describes the rows: their states and the next tick.
+// sumOf describes the rows: their states and the next tick, both of the first id of each name only.
 func sumOf(rows []scheduleRow, now time.Time) string {
 	if len(rows) == 0 {
 		return ""
@@ -215,10 +334,14 @@ func sumOf(rows []scheduleRow, now time.Time) string {
 			texts = append(texts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	text := fmt.Sprintf("%s, %s; %s",
-		plural(int64(len(rows)), "name"), plural(ids, "schedule"), strings.Join(texts, ", "))
+	text, of := plural(int64(len(rows)), "name")+", "+plural(ids, "schedule")+"; ", ""
+	if ids > int64(len(rows)) {
+		text += "the first id of each name: "
+		of = " of these ids"
+	}
+	text += strings.Join(texts, ", ")
 	if !next.IsZero() {
-		text += "; the next tick is " + when{next, now}.Text()
+		text += "; the next tick" + of + " is " + when{next, now}.Text()
 	}
 	return text
 }

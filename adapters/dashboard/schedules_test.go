@@ -10,6 +10,8 @@ import (
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -39,6 +41,11 @@ func (h *house) stored(id, name string) *core.Schedule {
 	return &page.Schedules[0]
 }
 
+// paused pauses a schedule 20 minutes before the epoch.
+func paused(s *core.Schedule, note, by string) {
+	s.Paused, s.Note, s.PausedBy, s.PausedAt = true, note, by, core.InstantOf(epoch.Add(-20*time.Minute))
+}
+
 func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	h := newHouse(t, Options{})
 	says(t, h.get("/schedules"), "No schedules. Queue.Schedule stores one")
@@ -50,7 +57,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	h.schedule("orders", "b", "broken", func(s *core.Schedule) { s.Broken, s.RetryAt = "no zone", s.Next })
 	h.schedule("orders", "b", "late", func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-time.Minute)) })
 	h.schedule("mails", "c", "ended", func(s *core.Schedule) { s.Next = core.MaxInstant })
-	h.schedule("mails", "c", "paused", func(s *core.Schedule) { s.Paused, s.Note, s.By = true, "bank", "ann" })
+	h.schedule("mails", "c", "paused", func(s *core.Schedule) { paused(s, "bank", "ann") })
 	h.schedule("mails", "d", "missed", ticks(core.TickFired, core.TickMissed))
 	h.schedule("mails", "e", "missed", nil)
 	h.schedule("stopped", "a", "nightly", ticks(core.TickByHand))
@@ -62,12 +69,13 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	text := words(page)
 	at := 0
 	for _, want := range []string{
-		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; " +
-			"the next tick is in 18 h 56 min",
+		"7 names, 8 schedules; the first id of each name: 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, " +
+			"1 ended, 1 fine; the next tick of these ids is in 18 h 56 min",
+		"◷ A tick of orders has been due for 1 min . find it",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
-		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed",
+		"late b orders ◷ late", "missed first of 2 ids mails ◷ missed",
 		"◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
-		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET changed 0 s ago by ann “bank” Push now … Resume …",
+		"paused c mails ‖ paused", "‖ none else Wed 2 Jan 23:00 CET paused 20 min ago by ann “bank” Push now … Resume …",
 		"nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
 		"afine a orders ✓ fine", "in 18 h 56 min Wed 2 Jan 23:00 CET", "✓ fired Tue 1 Jan 04:04 CET",
 	} {
@@ -90,6 +98,107 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	says(t, h.get("/queue?q=orders"), "Schedules Schedule State When", "afine a ✓ fine", "all schedules")
 	says(t, h.get("/id?q=orders&id=b"), "Schedules Schedule State When", "broken b ● broken", "late b ◷ late")
 	saysNot(t, h.get("/id?q=orders&id=b"), "afine")
+}
+
+// The broken schedule of a name need not be that of its first id.
+func TestABrokenScheduleOfAnotherIDIsWrong(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.schedule("orders", "a", "nightly", nil)
+	h.schedule("orders", "b", "nightly", func(s *core.Schedule) { s.Broken, s.RetryAt = "no zone", s.Next })
+	says(t, h.get("/"), "● broken schedule orders servers can't read the spec of the schedule nightly")
+	saysNot(t, h.get("/"), "(checked:")
+
+	for n := range 120 {
+		h.schedule("orders", fmt.Sprintf("id%03d", n), "nightly", nil)
+	}
+	h.board.looker.detailAgain("orders")
+	says(t, h.get("/"), "the schedule nightly (checked: 100 of at least 122 schedules)")
+}
+
+// A filter by state does not judge a name by its first id: it states what was read, and leads to the
+// names.
+func TestTheStateOfNamesWithSeveralIDs(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 30 {
+		h.schedule("orders", fmt.Sprintf("tenant-%02d", n), "invoice", func(s *core.Schedule) {
+			switch n {
+			case 20:
+				s.Next = core.InstantOf(epoch.Add(-70 * time.Second))
+			case 21, 22:
+				s.Paused = true
+			}
+		})
+	}
+	h.schedule("orders", "a", "alone", nil)
+
+	page := h.get("/schedules?q=orders")
+	says(t, page, "2 names, 31 schedules; the first id of each name: 2 fine; the next tick of these ids is in",
+		"◷ A tick of orders has been due for 1 min 10 s . find it", "invoice first of 30 ids ✓ fine")
+	says(t, h.get(link(t, page, "find it")), "invoice schedules of orders", "tenant-20 ◷ late")
+	for state, want := range map[string]string{"late": "tenant-20 ◷ late", "paused": "tenant-21 ‖ paused"} {
+		for _, all := range []string{"/schedules?state=", "/schedules?q=orders&state="} {
+			page := h.get(all + state)
+			says(t, page, "No first id of a name matches. Read here: the first id of 2 names. "+
+				"Other ids of the same names may be "+state)
+			saysNot(t, page, "No schedules match", ">alone")
+			page = h.get(link(t, page, `invoice[^<]*30 ids`))
+			says(t, page, want)
+			saysNot(t, page, ">tenant-00<")
+		}
+	}
+
+	// What is read and matches is listed, and leads to the others of its state.
+	page = h.get("/schedules?q=orders&state=fine")
+	says(t, page, "invoice first of 30 ids ✓ fine", "alone a ✓ fine")
+	saysNot(t, page, "Read here")
+	if !strings.Contains(page, `href="named?name=invoice&amp;q=orders&amp;state=fine"`) {
+		t.Errorf("the name leads to other states too: %s", page)
+	}
+	saysNot(t, h.get("/schedules?q=orders&state=late&contains=alo"), "Read here", ">invoice")
+
+	for _, target := range []string{"/", "/queue?q=orders"} {
+		says(t, h.get(target), "◷ ticks late orders a tick of its schedules is 1 min 10 s late")
+		if !strings.Contains(h.get(target), `href="named?name=invoice&amp;q=orders&amp;state=late"`) {
+			t.Errorf("%s does not lead to the late schedule", target)
+		}
+	}
+}
+
+// The list of the late schedules is that of a name only if other names can't have them.
+func TestTheListOfLateSchedules(t *testing.T) {
+	name := func(name string, count int64) (n inspect.ScheduleName) {
+		n.Name, n.Count = name, count
+		return n
+	}
+	for _, tt := range []struct {
+		of   *details
+		want string
+	}{
+		{nil, "schedules?q=orders&state=late"},
+		{&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 1)}}, "named?name=a&q=orders&state=late"},
+		{&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 5)}}, "schedules?q=orders&state=late"},
+		{
+			&details{schedules: []inspect.ScheduleName{name("a", 5)}, ticks: wrong.Ticks{More: true}},
+			"schedules?q=orders&state=late",
+		},
+		{
+			&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 5)}, overdue: []string{"b"}},
+			"named?name=b&q=orders&state=late",
+		},
+		{
+			&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 1)}, overdue: []string{"b"}},
+			"schedules?q=orders&state=late",
+		},
+		{
+			&details{schedules: []inspect.ScheduleName{name("a", 5), name("b", 5)}, overdue: []string{"a", "b"}},
+			"schedules?q=orders&state=late",
+		},
+	} {
+		s := &snapshot{details: map[string]*details{"orders": tt.of}}
+		if got := s.schedulesIn("orders", "late"); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.of, got, tt.want)
+		}
+	}
 }
 
 // The page of a schedule has its ticks in the zone of the schedule, across a change of the clock,
@@ -129,6 +238,49 @@ func TestThePageOfASchedule(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", target, w.Code, status)
 		}
 	}
+}
+
+// A schedule whose ticks don't fire shows since when, by whom and why, and no time of a next tick.
+func TestThePageOfAPausedSchedule(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.declare("stopped", 1)
+	h.schedule("orders", "a", "nightly", func(s *core.Schedule) {
+		paused(s, "bank holiday", "ann")
+		s.By = "code" // another change came after the pause
+	})
+	h.schedule("orders", "b", "nightly", func(s *core.Schedule) { s.Paused = true })
+	h.schedule("stopped", "a", "nightly", func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-time.Hour)) })
+	if err := h.store.Pause(t.Context(), "stopped"); err != nil {
+		t.Fatal(err)
+	}
+
+	says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "nightly ‖ paused", "‖ Paused 20 min ago by ann: bank holiday",
+		"next tick none until it is resumed", "changed 0 s ago by code", "‖ They don't fire until it is resumed.")
+	page := h.get("/schedule?q=orders&name=nightly&id=b")
+	says(t, page, "‖ Paused fired", "next tick none until it is resumed")
+	saysNot(t, page, "1970")
+	page = h.get("/schedule?q=stopped&name=nightly&id=a")
+	says(t, page, "nightly ‖ queue paused", "‖ Its queue is paused.", "next tick none until its queue is resumed",
+		"‖ They don't fire until its queue is resumed.")
+	saysNot(t, page, "has been due")
+	says(t, h.get("/schedules?q=stopped"), "nightly a ‖ queue paused Each day at 23:00 0 23 * * * Europe/Madrid no tick yet ‖ none")
+}
+
+// An overdue tick is not fine, also before it is late.
+func TestAnOverdueTick(t *testing.T) {
+	h := newHouse(t, Options{})
+	for name, late := range map[string]time.Duration{
+		"fresh": dueTick - time.Second, "overdue": 50 * time.Second, "overlong": wrong.LateTick,
+	} {
+		h.schedule("orders", "a", name, func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-late)) })
+	}
+	says(t, h.get("/schedule?q=orders&name=fresh&id=a"), "fresh ✓ fine", "next tick 4 s ago")
+	says(t, h.get("/schedule?q=orders&name=overdue&id=a"),
+		"overdue ◷ due", "◷ The next tick has been due for 50 s .", "next tick due for 50 s")
+	says(t, h.get("/schedule?q=orders&name=overlong&id=a"), "overlong ◷ late", "◷ The next tick has been due for 1 min .")
+	page := h.get("/schedules?q=orders")
+	says(t, page, "1 late, 1 due, 1 fine", "overdue a ◷ due", "due for 50 s Wed 2 Jan 04:03:10 CET")
+	says(t, h.get("/schedules?q=orders&state=due"), "1 name, 1 schedule; 1 due")
 }
 
 // What became of the last tick is what the queue has of the id now.
@@ -200,7 +352,7 @@ func TestSchedulesArePagedByQueueAndByName(t *testing.T) {
 	says(t, page, "n099", "next page")
 	saysNot(t, page, "n100")
 	next := h.get(link(t, page, "next page"))
-	says(t, next, "n100", "shared 120 ids, here the first", "first page")
+	says(t, next, "n100", "shared first of 120 ids", "first page")
 	says(t, h.get("/schedules"), "orders: it has more names; its own page shows them")
 	says(t, h.get("/queue?q=orders"), "n009", "all schedules")
 	saysNot(t, h.get("/queue?q=orders"), "n010")
@@ -234,12 +386,12 @@ func TestActionsOnASchedule(t *testing.T) {
 		if asks.Code != http.StatusOK || field(t, asks.Body.String(), "confirm") != "1" {
 			t.Fatalf("%s without an answer: status %d", op, asks.Code)
 		}
-		says(t, asks.Body.String(), "the schedule nightly?")
+		says(t, asks.Body.String(), "the schedule nightly of a in orders?")
 		return h.do(append(append(form, "confirm", "1"), more...)...)
 	}
 
 	says(t, act("pause-schedule", "reason", " bank  maintenance "), "Paused. No tick fires until it is resumed.",
-		"‖ Paused, last changed 0 s ago by ann: bank maintenance", "They don't fire until it is resumed", "Resume …")
+		"‖ Paused 0 s ago by ann: bank maintenance", "They don't fire until it is resumed", "Resume …")
 	if s := h.stored("a", "nightly"); !s.Paused || s.Note != "bank maintenance" {
 		t.Errorf("%+v", s)
 	}
@@ -270,7 +422,7 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 	form := []string{
 		"op", "pause-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "named", "back.name", "nightly",
 	}
-	says(t, h.form(form...).Body.String(), "Pause all schedules nightly of orders?",
+	says(t, h.form(form...).Body.String(), "Pause the schedules nightly of all 3 ids in orders?",
 		"No tick fires until it is resumed.")
 	says(t, h.do(append(form, "confirm", "0")...), "Paused.", "nightly schedules of orders")
 	for _, id := range []string{"a", "b", "c"} {
@@ -284,13 +436,13 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 
 	// The row of a name with several ids has the same actions, and the row of one id acts on that.
 	for _, page := range []string{h.get("/schedules"), h.get("/queue?q=orders")} {
-		says(t, page, "nightly 3 ids, here the first", "Push all … Resume all …", "other a", "Push now … Pause …")
+		says(t, page, "nightly first of 3 ids", "Push all … Resume all …", "other a", "Push now … Pause …")
 		if n := strings.Count(page, `name="all" value="1"`); n != 1 {
 			t.Errorf("%d forms act on all of a name", n)
 		}
 	}
 	says(t, h.do("op", "resume-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "schedules",
-		"confirm", "0"), "Resumed.", "nightly 3 ids")
+		"confirm", "0"), "Resumed.", "nightly first of 3 ids")
 
 	// A form that has lost the id must not act on all.
 	for _, lost := range [][]string{
@@ -309,6 +461,56 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 	if s := h.stored("b", "nightly"); s.Fired != 0 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// The question of an action on all schedules of a name states how many those are, also if the page
+// shows a part of them.
+func TestTheQuestionOfAnActionOnAllSchedulesOfAName(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 999 {
+		h.schedule("orders", fmt.Sprintf("id%03d", n), "nightly", func(s *core.Schedule) { s.Paused = n < 2 })
+	}
+	h.schedule("orders", "a", "alone", nil)
+	ask := func(op, name string) string {
+		return h.form("op", op, "q", "orders", "name", name, "all", "1", "back", "named", "back.name", name).Body.String()
+	}
+
+	page := ask("run-schedule", "nightly")
+	says(t, page, "Push now for the schedules nightly of all 999 ids in orders?", "This can't be undone.",
+		"All ids with a schedule of this name are affected, also those that a filter or a page leaves out: "+
+			"999 ids, such as id000, id001, id002, id003, id004.")
+	if !strings.Contains(page, ">Push now</button>") {
+		t.Errorf("the button is another one: %s", page)
+	}
+	says(t, ask("pause-schedule", "nightly"), "Pause the schedules nightly of all 999 ids in orders?")
+	says(t, ask("resume-schedule", "alone"), "Resume the schedules alone of the only id with it in orders?")
+	says(t, h.form("op", "run-schedule", "q", "orders", "name", "alone", "id", "a").Body.String(),
+		"Push now for the schedule alone of a in orders?")
+	if w := h.form("op", "run-schedule", "q", "orders", "name", "nix", "all", "1"); w.Code != http.StatusNotFound {
+		t.Errorf("a name without ids: status %d", w.Code)
+	}
+
+	note := "They act on all ids of the name, also on those that the filter leaves out."
+	says(t, h.get("/named?q=orders&name=nightly&state=paused"), "id001", note)
+	saysNot(t, h.get("/named?q=orders&name=nightly"), note)
+
+	h.store.schedulesAway = []core.Shard{{Queue: "orders", Index: 2}}
+	says(t, ask("pause-schedule", "nightly"), "of at least 999 ids in orders?",
+		"Those of 1 shard that can't be reached now are missing.")
+	says(t, ask("pause-schedule", "alone"), "of at least 1 id in orders?")
+}
+
+// Ids that must not be shown are not in a question either.
+func TestTheQuestionOfAnActionOnSchedulesIsRedacted(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{RedactID: func(string, string) string { return "someone" }}})
+	for _, id := range []string{"secret-1", "secret-2"} {
+		h.schedule("orders", id, "nightly", nil)
+	}
+	page := h.form("op", "pause-schedule", "q", "orders", "name", "nightly", "all", "1").Body.String()
+	says(t, page, "of all 2 ids in orders?", "such as someone, someone.")
+	saysNot(t, page, "secret")
+	says(t, h.form("op", "pause-schedule", "q", "orders", "name", "nightly", "id", "secret-1").Body.String(),
+		"Pause the schedule nightly of someone in orders?")
 }
 
 // An action that does not reach all schedules is no success.

@@ -49,7 +49,7 @@ type ScheduleRow struct {
 	Paused        bool             `json:"paused" doc:"whether an operator has paused the schedule"`
 	Note          string           `json:"note,omitempty" doc:"the reason of the pause"`
 	PausedBy      string           `json:"paused_by,omitempty" doc:"who paused it, or gave another note later"`
-	PausedAt      time.Time        `json:"paused_at,omitzero" doc:"when it was paused"`
+	PausedAt      time.Time        `json:"paused_at,omitzero" doc:"when it was paused; absent if that is not known"`
 	Jitter        float64          `json:"jitter_seconds" doc:"each tick is delayed by a time below it"`
 	CatchupMost   int              `json:"catchup_most" doc:"how many ticks are pushed if more are due at once, the newest"`
 	CatchupWithin float64          `json:"catchup_within_seconds" doc:"the age up to which a tick is pushed; 0 is any age"`
@@ -127,7 +127,10 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 		row.Next = s.Next.Time().UTC()
 	}
 	if s.Paused {
-		row.PausedBy, row.PausedAt = s.PausedBy, s.PausedAt.Time().UTC()
+		row.PausedBy = s.PausedBy
+	}
+	if s.Paused && s.PausedAt > 0 {
+		row.PausedAt = s.PausedAt.Time().UTC()
 	}
 	if s.FixedScore {
 		row.Score = &s.Score
