@@ -64,10 +64,6 @@ func (a *app) complete(c *cobra.Command) {
 
 	flag("group", groupNames)
 	flag("name", scheduleNames)
-	if c.Flags().Lookup("state") != nil {
-		_ = c.RegisterFlagCompletionFunc("state",
-			cobra.FixedCompletions(scheduleStateNames(), cobra.ShellCompDirectiveNoFileComp))
-	}
 	for _, name := range []string{"to", "queue"} {
 		if f := c.Flags().Lookup(name); f != nil && strings.Contains(f.Usage, "`QUEUE`") {
 			flag(name, queueNames)
