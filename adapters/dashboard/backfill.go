@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 )
@@ -22,10 +21,10 @@ type backfillBody struct {
 	// the number of those between. Count is 0 if no range was given.
 	Count, Between int
 	First, Last    []nextRow
-	// Hidden are the fields of the form that confirms. Merge is the queue's merge rule if it makes one
-	// payload of the ticks.
+	// Hidden are the fields of the form that confirms. Merged states that the ticks make fewer
+	// payloads, or is empty.
 	Hidden []hiddenField
-	Merge  string
+	Merged string
 	Back   string
 }
 
@@ -72,9 +71,7 @@ func (c *call) backfillPage() (*view, error) {
 		return nil, leadingBack(err, b.Back)
 	}
 	b.show(cal, ask, ticks)
-	if len(ticks) > 1 && stats.Queue.Merge.Same != core.SamePush {
-		b.Merge = stats.Queue.Merge.String()
-	}
+	b.Merged = service.MergedTicks(c.queue, stats.Queue.Merge, schedule.Score != nil, len(ticks))
 	return v, nil
 }
 
@@ -112,10 +109,10 @@ func (c *call) pastTicks(
 	form url.Values, zone *time.Location,
 ) (b *service.ScheduleBackfillBody, ticks []service.NextTick, err error) {
 	b = &service.ScheduleBackfillBody{Name: form.Get("name"), ID: form.Get("id"), DryRun: true}
-	if b.From, err = timeIn("from", form.Get("from"), zone); err != nil {
+	if b.From, _, err = timesIn("from", form.Get("from"), zone); err != nil {
 		return nil, nil, err
 	}
-	if b.To, err = timeIn("to", form.Get("to"), zone); err != nil {
+	if _, b.To, err = timesIn("to", form.Get("to"), zone); err != nil {
 		return nil, nil, err
 	}
 
@@ -133,18 +130,47 @@ const fieldLayout = "2006-01-02T15:04:05"
 // inField returns a time for a field of a form.
 func inField(at time.Time) string { return at.Format(fieldLayout) }
 
-// timeIn reads a time of a form: one with an offset, or one of a clock in a zone.
-func timeIn(field, text string, zone *time.Location) (time.Time, error) {
+// timesIn reads a time of a form: one with an offset, or one of a clock in a zone. A clock time that
+// comes twice is two instants. If the clock skips the time, first is the end of the gap, when the
+// ticks of skipped times fire, and last is just after it.
+func timesIn(field, text string, zone *time.Location) (first, last time.Time, err error) {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return at, nil
+		return at, at, nil
 	}
+
 	for _, layout := range []string{fieldLayout, "2006-01-02T15:04"} {
-		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
-			return at, nil
+		if clock, err := time.Parse(layout, text); err == nil {
+			first, last = instantsOf(clock, zone)
+			return first, last, nil
 		}
 	}
-	return time.Time{}, service.ProblemBadRequest.With(
+	return first, last, service.ProblemBadRequest.With(
 		"%s is %q; give a date and a time, such as 2026-01-02T15:04", field, text)
+}
+
+// instantsOf returns the first and the last instant at which clocks of a zone show what clock shows
+// in UTC.
+func instantsOf(clock time.Time, zone *time.Location) (first, last time.Time) {
+	// A zone changes its offset by less than a day, and not twice within two.
+	_, before := clock.Add(-24 * time.Hour).In(zone).Zone()
+	_, after := clock.Add(24 * time.Hour).In(zone).Zone()
+	late := clock.Add(-time.Duration(min(before, after)) * time.Second)
+	early := clock.Add(-time.Duration(max(before, after)) * time.Second)
+
+	shown := func(at time.Time) bool {
+		_, offset := at.In(zone).Zone()
+		return at.Add(time.Duration(offset) * time.Second).Equal(clock)
+	}
+	switch {
+	case shown(early) && shown(late):
+		return early, late
+	case shown(early):
+		return early, early
+	case shown(late):
+		return late, late
+	}
+	gapEnd, _ := late.In(zone).ZoneBounds()
+	return gapEnd, gapEnd.Add(time.Microsecond)
 }
 
 // backfill pushes the payload of the schedule that a form names for the past ticks that its preview

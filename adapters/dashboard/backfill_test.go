@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
@@ -47,7 +48,7 @@ func TestBackfill(t *testing.T) {
 
 	preview := h.get(past("2029-12-20T23:00", "2029-12-31T23:00:00"))
 	says(t, preview, "Backfill nightly schedule of a in orders", "11 ticks of at most 1,000.",
-		"The queue merges by union, so the equal payloads of these ticks become one payload", "In Europe/Madrid",
+		"The queue orders merges by union, so the equal payloads of these ticks become one payload", "In Europe/Madrid",
 		"Thu 20 Dec 2029 23:00 CET 2029-12-20 22:00:00 UTC 12 d 5 h ago", "Sat 22 Dec 2029 23:00 CET", "and 5 between",
 		"Fri 28 Dec 2029 23:00 CET", "Sun 30 Dec 2029 23:00 CET", "Push 11")
 	saysNot(t, preview, "31 Dec 2029 23:00", "23 Dec 2029")
@@ -66,6 +67,38 @@ func TestBackfill(t *testing.T) {
 	each := h.get(strings.Replace(past("2029-12-20T23:00", "2029-12-22T23:00"), "orders", "each", 1))
 	says(t, each, "2 ticks of")
 	saysNot(t, each, "equal payloads")
+}
+
+// A range of the schedule's clock has its ticks in the nights in which the clock changes.
+func TestABackfillOverAChangeOfTheClock(t *testing.T) {
+	madrid, err := time.LoadLocation("Europe/Madrid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(text string) time.Time {
+		t.Helper()
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+
+	for _, tt := range []struct {
+		clock       string
+		first, last time.Time
+	}{
+		{"2029-06-01T02:30", at("2029-06-01T02:30:00+02:00"), at("2029-06-01T02:30:00+02:00")},
+		{"2029-10-28T02:30", at("2029-10-28T02:30:00+02:00"), at("2029-10-28T02:30:00+01:00")},
+		{"2029-10-28T03:00", at("2029-10-28T03:00:00+01:00"), at("2029-10-28T03:00:00+01:00")},
+		{"2029-03-25T02:30", at("2029-03-25T03:00:00+02:00"), at("2029-03-25T03:00:00+02:00").Add(time.Microsecond)},
+		{"2029-03-25T03:00:00", at("2029-03-25T03:00:00+02:00"), at("2029-03-25T03:00:00+02:00")},
+	} {
+		first, last, err := timesIn("from", tt.clock, madrid)
+		if err != nil || !first.Equal(tt.first) || !last.Equal(tt.last) {
+			t.Errorf("%s: %v, %v, %v; want %v, %v", tt.clock, first, last, err, tt.first, tt.last)
+		}
+	}
 }
 
 // A range that can't be backfilled keeps the form, and states why.

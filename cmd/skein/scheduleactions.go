@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/internal/figures"
 	"github.com/skeinq/skein/internal/specs"
 )
@@ -249,7 +250,7 @@ func (a *app) backfillSchedule() *cobra.Command {
 				return err
 			}
 
-			if err := a.warnOfMerging(ctx, i, args[0], len(ticks)); err != nil {
+			if err := a.warnOfMerging(ctx, i, args[0], &s, len(ticks)); err != nil {
 				return err
 			}
 			if !dry {
@@ -278,18 +279,20 @@ func (a *app) backfillSchedule() *cobra.Command {
 	return c
 }
 
-// warnOfMerging states that the ticks of a backfill become one payload, unless the queue keeps each
-// push.
-func (a *app) warnOfMerging(ctx context.Context, i *inspect.Inspector, queue string, ticks int) error {
+// warnOfMerging states how many payloads the ticks of a backfill make, unless they make one each.
+func (a *app) warnOfMerging(
+	ctx context.Context, i *inspect.Inspector, queue string, s *inspect.Schedule, ticks int,
+) error {
 	queues, err := i.Queues(ctx)
-	if err != nil || ticks < 2 {
+	if err != nil {
 		return err
 	}
 	for _, q := range queues {
-		if q.Name == queue && q.Merge.Same != core.SamePush {
-			_, _ = fmt.Fprintf(a.stderr, "warning: the queue %s merges by %v, "+
-				"so the equal payloads of these ticks become one payload, "+
-				"which runs once; only a queue that merges by every runs each\n", queue, q.Merge)
+		if q.Name != queue {
+			continue
+		}
+		if text := service.MergedTicks(queue, q.Merge, s.FixedScore, ticks); text != "" {
+			_, _ = fmt.Fprintf(a.stderr, "warning: %s\n", text)
 		}
 	}
 	return nil

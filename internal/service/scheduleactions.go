@@ -1,9 +1,11 @@
 package service
 
 import (
+	"fmt"
 	"math"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -166,4 +168,20 @@ func (c *call) backfillSchedule(b *ScheduleBackfillBody) (*BackfillReply, error)
 		reply.Ticks = append(reply.Ticks, nextTick(tick))
 	}
 	return reply, nil
+}
+
+// MergedTicks returns a sentence that states how many payloads the ticks of a backfill make, or ""
+// if they make one each. fixedScore is whether the schedule has a score of its own.
+func MergedTicks(queue string, rule core.MergeRule, fixedScore bool, ticks int) string {
+	distinct := (&core.Recurrence{FixedScore: fixedScore}).Distinct(rule, ticks)
+	switch {
+	case distinct == ticks:
+		return ""
+	case distinct > 1:
+		return fmt.Sprintf("The queue %s merges by %v, so only the last %d of these ticks run.", queue, rule, distinct)
+	case rule.Same == core.SamePush:
+		return "The schedule has a score of its own, so the equal payloads of these ticks become one payload, which runs once."
+	}
+	return fmt.Sprintf("The queue %s merges by %v, so the equal payloads of these ticks become one payload, "+
+		"which runs once. Only a queue that merges by every runs each.", queue, rule)
 }
