@@ -96,6 +96,7 @@ var scheduleNameColumns = columns[inspect.ScheduleName]{
 	{"first_late_seconds", false, func(n *inspect.ScheduleName) any { return n.First.Late }},
 	{"first_next", true, func(n *inspect.ScheduleName) any { return nextOf(&n.First) }},
 	{"first_paused", true, func(n *inspect.ScheduleName) any { return n.First.Paused }},
+	{"first_broken", true, func(n *inspect.ScheduleName) any { return n.First.Broken }},
 }
 
 // shownSchedule is a schedule with its next ticks, for skein schedule show.
