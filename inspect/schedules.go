@@ -185,9 +185,14 @@ type ScheduleName struct {
 	Name string
 	// Count is the number of its schedules, one for each of as many ids.
 	Count int64
-	// First is the one with the smallest id.
+	// First is the one with the smallest id that can be read. If none of the first schedules of the
+	// name can be read, First has no ID and no tick, and its Broken is the reason.
 	First Schedule
 }
+
+// noneReadable is the Broken of the First of a name if no schedule could be read.
+const noneReadable = "no record of the schedules of this name could be read; " +
+	"run skein repair recount with the queue's name, which sets such records aside"
 
 // ScheduleNames is a page of the names of a queue's schedules.
 type ScheduleNames struct {
@@ -221,6 +226,10 @@ func (i *Inspector) ScheduleNames(ctx context.Context, queue, after string, limi
 	}
 
 	view := func(n *ports.ScheduleName) ScheduleName {
+		if n.First.Revision == 0 {
+			n.First = core.Schedule{Next: core.MaxInstant, Broken: noneReadable}
+			n.First.Name = n.Name
+		}
 		return ScheduleName{Name: n.Name, Count: n.Count, First: scheduleOf(&n.First, queue, shards, page.Now)}
 	}
 	return ScheduleNames{convert(page.Names, view), page.Next, page.Now.Time()}, partial(page.Unreached)

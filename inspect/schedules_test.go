@@ -242,6 +242,33 @@ func TestNamesOfSchedulesAreCounted(t *testing.T) {
 	}
 }
 
+// A name whose schedules can't be read is broken, not late.
+func TestANameThatCannotBeReadIsBroken(t *testing.T) {
+	s := newFixture(t)
+	s.hourly("a", "nightly")
+	i := inspect.New(storekit.Intercept(s.store, func(
+		ctx context.Context,
+		call storekit.Call,
+		next func(context.Context) error,
+	) error {
+		err := next(ctx)
+		if page, ok := call.Reply.(*ports.ScheduleNamesPage); ok {
+			page.Names[0].First = core.Schedule{}
+		}
+		return err
+	}), inspect.Options{})
+
+	page, err := i.ScheduleNames(t.Context(), "orders", "", 0)
+	if err != nil || len(page.Names) != 1 {
+		t.Fatal(page, err)
+	}
+	first := &page.Names[0].First
+	if first.Late != 0 || !first.Due.IsZero() || first.Next != core.MaxInstant || first.ID != "" ||
+		first.Name != "nightly" || first.Queue != "orders" || !strings.Contains(first.Broken, "skein repair recount") {
+		t.Errorf("%+v", first)
+	}
+}
+
 func TestOneScheduleIsShown(t *testing.T) {
 	s := newFixture(t)
 	s.hourly("a", "nightly")

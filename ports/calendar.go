@@ -30,8 +30,10 @@ const (
 //
 // A store that can't read the record of a schedule sets it aside in the [Quarantine], as it does
 // with records of jobs. So it does with a record that core.Schedule.Validate refuses, for example
-// after an edit by hand. Ticks does so, and ChangeSchedules if it would refuse a change because of
-// the record. Lists write nothing and leave such schedules out.
+// after an edit by hand. Ticks does so with due records, and ChangeSchedules if it would refuse a
+// change because of the record or removes a schedule of any revision. So does a finished
+// [Operator].Recount with all records of its shard. Lists write nothing and leave such schedules
+// out, but ScheduleNames counts them until they are set aside.
 type Calendar interface {
 	// ChangeSchedules creates, replaces and removes schedules of one shard, in order. Each change
 	// is atomic, with the push of its entries, which merge as those of [Producer].Push with the
@@ -315,7 +317,8 @@ type ScheduleName struct {
 	Name string
 	// Count is the number of its schedules.
 	Count int64
-	// First is the one with the smallest id.
+	// First is the one with the smallest id that can be read. It is the zero value, with the Revision
+	// 0, if none of the first MaxSchedulesPage can be.
 	First core.Schedule
 }
 

@@ -78,7 +78,8 @@ type Operator interface {
 	// call corrected, so a store does not repeat a step of unknown outcome by itself.
 	//
 	// If a store keeps a record of the queue or of the shard, and has lost this record, the first
-	// step stores it again.
+	// step stores it again. Records of schedules that can't be read are set aside in the
+	// [Quarantine], also those that are not due.
 	//
 	// Errors: those of Operator; ErrInvalidRequest for an After that is not the Next of a reply.
 	Recount(ctx context.Context, r RecountRequest) (RecountReply, error)

@@ -124,7 +124,7 @@ func (cal *calendar) row(queue string, r *service.ScheduleRow, count int64) sche
 		ScheduleRow: *r,
 		Queue:       queue,
 		Count:       count,
-		When:        capital(r.Words),
+		When:        capital(cmp.Or(r.Words, r.Broken)),
 		Expression:  expression(r.Spec),
 		NextAt:      when{r.Next, cal.now},
 		NextLocal:   cal.local(r.Next, r.Zone),
@@ -132,7 +132,7 @@ func (cal *calendar) row(queue string, r *service.ScheduleRow, count int64) sche
 		Changed:     when{r.ChangedAt, cal.now},
 		PausedSince: when{r.PausedAt, cal.now},
 		Href:        href("named", "q", queue, "name", r.Name),
-		Acts:        cal.linked && count == 1,
+		Acts:        cal.linked && count == 1 && r.ID != "",
 	}
 	if row.Acts {
 		row.Href = href("schedule", "q", queue, "name", r.Name, "id", r.ID)

@@ -27,6 +27,8 @@ type faulty struct {
 	unreadable []ports.QuarantinedRecord
 	// schedulesAway are shards whose schedules can't be reached.
 	schedulesAway []core.Shard
+	// schedulesDamaged is true if no schedule can be read.
+	schedulesDamaged bool
 	// groups changes the groups.
 	groups func(*ports.GroupsReply)
 }
@@ -48,6 +50,11 @@ func (s *faulty) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports
 func (s *faulty) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
 	page, err := s.Store.ScheduleNames(ctx, r)
 	page.Unreached = s.schedulesAway
+	if s.schedulesDamaged {
+		for i := range page.Names {
+			page.Names[i].First = core.Schedule{}
+		}
+	}
 	return page, err
 }
 

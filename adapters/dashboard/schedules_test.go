@@ -526,6 +526,18 @@ func TestAnActionThatDoesNotReachAllSchedules(t *testing.T) {
 	says(t, w.Body.String(), "Some schedules could not be reached", "Shards that can't be reached now: 1.")
 }
 
+// A name whose records can't be read is shown as broken with the reason, without a time or a form.
+func TestSchedulesThatCannotBeRead(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.schedule("orders", "a", "nightly", nil)
+	h.store.schedulesDamaged = true
+	for _, path := range []string{"/schedules", "/queue?q=orders"} {
+		page := h.get(path)
+		says(t, page, "nightly", "broken", "run skein repair recount")
+		saysNot(t, page, "◷ late", "1970", "Push now")
+	}
+}
+
 func TestRedactionOfSchedules(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{
 		RedactID:      func(_, id string) string { return "id-" + fmt.Sprint(len(id)) },

@@ -81,7 +81,11 @@ func (c *calendar) due(now core.Instant, limit int) (list []core.Schedule) {
 // cloneSchedule returns a schedule that shares nothing with s but its bytes.
 func cloneSchedule(s *core.Schedule) core.Schedule {
 	c := *s
-	c.Recent = slices.Clone(s.Recent)
+	c.Earlier, c.Recent = slices.Clone(s.Earlier), slices.Clone(s.Recent)
+	if s.Backfill != nil {
+		backfill := *s.Backfill
+		c.Backfill = &backfill
+	}
 	return c
 }
 

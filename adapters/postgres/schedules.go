@@ -188,24 +188,14 @@ func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest)
 		return ports.ScheduleNamesPage{}, err
 	}
 
-	names := page.Names
-	page.Names = nil
-	for i := range names {
-		n := &names[i]
+	for i := range page.Names {
 		first, err := records[i].read()
-		if err != nil { // then the next one that can be read
-			next, err := s.Schedules(ctx, ports.SchedulesRequest{Queue: r.Queue, Shards: r.Shards, Name: n.Name})
-			if err != nil {
+		if err != nil {
+			if first, err = storekit.NextReadable(ctx, s, &r, page.Names[i].Name); err != nil {
 				return ports.ScheduleNamesPage{}, err
 			}
-			if len(next.Schedules) == 0 {
-				continue
-			}
-			first = next.Schedules[0]
 		}
-
-		n.First = first
-		page.Names = append(page.Names, *n)
+		page.Names[i].First = first
 	}
 	return page, nil
 }

@@ -98,8 +98,8 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 	return shard, err
 }
 
-// Recount implements [ports.Operator]. It counts everything in one snapshot, which no other call
-// waits for, so its first step is the last.
+// Recount implements [ports.Operator]. It counts everything in one snapshot, and then reads the
+// schedules page by page. No other call waits for that, so its first step is the last.
 func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	shard := r.Shard
 	if err := s.mergeInboxes(ctx, shard.Queue, []core.Shard{shard}); err != nil {
@@ -135,7 +135,35 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	before.Processed, before.Failed, before.Superseded = after.Processed, after.Failed, after.Superseded
 	before.Held, before.Oldest, before.Quarantined = after.Held, after.Oldest, after.Quarantined
 	reply.Counted = after.Entries()
+
+	moved, err := s.setSchedulesAside(ctx, shard)
+	if err != nil {
+		return ports.RecountReply{}, err
+	}
+	after.Quarantined += int64(moved)
 	return reply, nil
+}
+
+// setSchedulesAside sets the records of a shard's schedules aside that can't be read. It returns
+// their number.
+func (s *Store) setSchedulesAside(ctx context.Context, shard core.Shard) (moved int, err error) {
+	r := ports.SchedulesRequest{Queue: shard.Queue}
+	for {
+		places, next, err := s.schedulePlaces(ctx, &r, []core.Shard{shard})
+		if err != nil || len(places) == 0 {
+			return moved, err
+		}
+		_, records, err := s.readSchedules(ctx, shard.Queue, places)
+		if err != nil {
+			return moved, err
+		}
+
+		n, err := s.setAside(ctx, unreadable(records))
+		moved += n
+		if r.After = next; err != nil || next == (core.ScheduleKey{}) {
+			return moved, err
+		}
+	}
 }
 
 // recountSQL corrects a shard's counts. They are NULL if it does not exist.

@@ -26,6 +26,9 @@ func (s *Store) ChangeSchedules(
 	if err := r.Validate(); err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
+	if _, err := s.setUnreadableAside(ctx, &r, nil); err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
 	reply, err := s.changeSchedules(ctx, &r)
 	if err != nil {
 		return ports.ChangeSchedulesReply{}, err
@@ -33,7 +36,7 @@ func (s *Store) ChangeSchedules(
 
 	// A refusal may be due to a record that scripts can read, and lists can't. If that can't be found
 	// out, it stays one.
-	if moved, err := s.setRefusedAside(ctx, &r, reply.Results); err == nil && moved {
+	if moved, err := s.setUnreadableAside(ctx, &r, reply.Results); err == nil && moved {
 		storekit.RepeatRefused(&r, &reply, func(
 			again *ports.ChangeSchedulesRequest,
 		) (ports.ChangeSchedulesReply, error) {
@@ -69,9 +72,10 @@ func (s *Store) changeSchedules(
 	return ports.ChangeSchedulesReply{}, record.ErrReply
 }
 
-// setRefusedAside sets the records aside that can't be read, of the schedules whose changes were
-// refused. It reports whether there were any.
-func (s *Store) setRefusedAside(
+// setUnreadableAside sets the records of changes aside that can't be read: those of the changes
+// that were refused, or without results those of the changes by any revision, which no refusal
+// shows. It reports whether there were any.
+func (s *Store) setUnreadableAside(
 	ctx context.Context,
 	r *ports.ChangeSchedulesRequest,
 	results []ports.ScheduleResult,
@@ -81,9 +85,11 @@ func (s *Store) setRefusedAside(
 		Keys:   s.someKeys(r.Shard, keyMeta, keySchedules),
 		Args:   []any{s.now()},
 	}
-	for i, result := range results {
-		if result == ports.ScheduleRefused {
-			call.Args = append(call.Args, storekit.ScheduleByID(r.Changes[i].ScheduleKey))
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		if results == nil && c.Revision == ports.AnyRevision ||
+			i < len(results) && results[i] == ports.ScheduleRefused {
+			call.Args = append(call.Args, storekit.ScheduleByID(c.ScheduleKey))
 		}
 	}
 	fields := call.Args[1:]
@@ -96,7 +102,10 @@ func (s *Store) setRefusedAside(
 	}
 
 	reply := record.ReplyOf(value)
-	_, _ = reply.Text(), reply.Int()
+	if reply.Text() != "ok" {
+		return false, nil // the change reports why
+	}
+	_ = reply.Int()
 	var faults []*exchange.DamagedError
 	for _, field := range fields {
 		text, found := reply.Optional()

@@ -375,7 +375,14 @@ func (s *Store) recount(
 				Text:  "a recount could not read it",
 			})
 		}
-		return step, faults, errors.Join(reply.Err(), before.Err(), after.Err(), damaged.Err())
+		schedules := reply.List()
+		for schedules.More() {
+			field, text := schedules.Text(), schedules.Text()
+			if _, err := parseSchedule(field, text); err != nil {
+				faults = append(faults, unreadable(field, text, err))
+			}
+		}
+		return step, faults, errors.Join(reply.Err(), before.Err(), after.Err(), damaged.Err(), schedules.Err())
 	case "type":
 		key, kind := reply.Text(), reply.Text()
 		return step, nil, cmp.Or(reply.Err(), overwritten(key, kind))

@@ -199,8 +199,7 @@ func (s *schedulesRead) add(value any, fields []any) error {
 	return r.Err()
 }
 
-// ScheduleNames implements [ports.Calendar]. If the First of a name can't be read, it has only its
-// key.
+// ScheduleNames implements [ports.Calendar].
 func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
 	q, shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
 	if err != nil {
@@ -222,9 +221,13 @@ func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest)
 			return ports.ScheduleNamesPage{}, err
 		}
 		for i, key := range keys {
-			if first, ok := read.byKey[key]; ok {
-				page.Names[i].First = first
+			first, ok := read.byKey[key]
+			if !ok {
+				if first, err = storekit.NextReadable(ctx, s, &r, key.Name); err != nil {
+					return ports.ScheduleNamesPage{}, err
+				}
 			}
+			page.Names[i].First = first
 		}
 	}
 	page.Unreached, err = lost.Shards(len(shards))

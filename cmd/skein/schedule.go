@@ -98,6 +98,7 @@ var scheduleNameColumns = columns[inspect.ScheduleName]{
 		return nextTime{nextOf(&n.First), n.First.Paused, n.First.Late}
 	}},
 	{"first_paused", true, func(n *inspect.ScheduleName) any { return n.First.Paused }},
+	{"first_broken", true, func(n *inspect.ScheduleName) any { return n.First.Broken }},
 }
 
 // shownSchedule is a schedule with its next ticks, for skein schedule show.

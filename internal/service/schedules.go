@@ -242,7 +242,7 @@ type ScheduleNamesQuery struct {
 type ScheduleNameRow struct {
 	Name  string      `json:"name" doc:"the name"`
 	Count int64       `json:"count" doc:"the number of its schedules, one for each of as many ids"`
-	First ScheduleRow `json:"first" doc:"the one with the smallest id, without payload"`
+	First ScheduleRow `json:"first" doc:"the one with the smallest id that can be read, without payload; if no record can be read, it has no id, and broken is the reason"`
 }
 
 func (c *call) scheduleNames(q *ScheduleNamesQuery) (*List[ScheduleNameRow], error) {

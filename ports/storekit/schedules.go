@@ -2,6 +2,7 @@ package storekit
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -152,6 +153,22 @@ func SchedulePageRequest(r *ports.SchedulesRequest) ports.PageRequest {
 func SchedulesPageOf(p *Pager[core.Schedule]) (schedules []core.Schedule, next core.ScheduleKey) {
 	schedules, cursor := p.Page()
 	return schedules, ScheduleOfName(cursor.ID)
+}
+
+// NextReadable returns the first schedule of a name on the first page of the list of the shards of
+// r, or the zero value if none of the page can be read. A store calls it for the First of a name
+// whose record it can't read.
+func NextReadable(
+	ctx context.Context,
+	c ports.Calendar,
+	r *ports.ScheduleNamesRequest,
+	name string,
+) (core.Schedule, error) {
+	page, err := c.Schedules(ctx, ports.SchedulesRequest{Queue: r.Queue, Shards: r.Shards, Name: name})
+	if err != nil || len(page.Schedules) == 0 {
+		return core.Schedule{}, err
+	}
+	return page.Schedules[0], nil
 }
 
 // ScheduleNameSums merges the names of shards into one page. The zero value is ready. It is for one

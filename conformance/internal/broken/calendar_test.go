@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -55,6 +56,7 @@ func brokenCalendars() []brokenStore {
 		},
 		{"loses all entries but the first", "fire/pushes all entries of several schedules", wrapped(pushesOneEntry)},
 		{"forgets the tags of a schedule", "schedule/stores every field", wrapped(forgetsTagsOfSchedules)},
+		{"shares its schedules with callers", "schedule/keeps nothing that it returns", wrapped(sharesSchedules)},
 		{"counts no entries that ticks push", "fire/reports what its entries met", wrapped(countsNoEntries)},
 		{
 			"returns more due schedules than requested",
@@ -260,6 +262,26 @@ func forgetsTagsOfSchedules(s full) full {
 				c.Schedule = &next
 			}
 		}
+	})
+}
+
+// sharesSchedules returns the same schedules again until they change, as a store does that does not
+// copy them.
+func sharesSchedules(s full) full {
+	var mu sync.Mutex
+	shared := map[core.ScheduleKey]core.Schedule{}
+	return replace(s, "Schedules", func(ctx context.Context, r ports.SchedulesRequest) (ports.SchedulesPage, error) {
+		page, err := s.Schedules(ctx, r)
+		mu.Lock()
+		defer mu.Unlock()
+		for i, schedule := range page.Schedules {
+			if known, ok := shared[schedule.ScheduleKey]; ok && known.Revision == schedule.Revision {
+				page.Schedules[i] = known
+			} else {
+				shared[schedule.ScheduleKey] = schedule
+			}
+		}
+		return page, err
 	})
 }
 

@@ -93,18 +93,30 @@ func (s *shard) ticks(paused bool, now core.Instant, most int) ports.ShardTicks 
 		head := schedule.Head()
 		t.Head = t.Head.Earlier(head)
 		if head.DueBy(now) && len(t.Due) < most {
-			t.Due = append(t.Due, schedule)
+			t.Due = append(t.Due, copied(schedule))
 		}
 	}
 
 	return t
 }
 
+// copied returns a schedule for a reply, which belongs to the caller.
+func copied(s core.Schedule) core.Schedule {
+	s.Earlier, s.Recent = slices.Clone(s.Earlier), slices.Clone(s.Recent)
+	if s.Backfill != nil {
+		backfill := *s.Backfill
+		s.Backfill = &backfill
+	}
+	return s
+}
+
 // schedules returns the schedules of shards, in order of (Name, ID).
 func schedules(shards []*shard) []core.Schedule {
 	var all []core.Schedule
 	for _, s := range shards {
-		all = slices.AppendSeq(all, maps.Values(s.schedules))
+		for _, schedule := range s.schedules {
+			all = append(all, copied(schedule))
+		}
 	}
 	slices.SortFunc(all, func(a, b core.Schedule) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))

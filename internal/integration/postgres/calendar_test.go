@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -348,8 +349,9 @@ func TestPostgresADamagedScheduleIsSetAside(t *testing.T) {
 	w.same("listed", len(page.Schedules), 1)
 	names, err := w.store.ScheduleNames(t.Context(), ports.ScheduleNamesRequest{Queue: "orders"})
 	w.must(err)
-	w.same("names", len(names.Names), 1)
-	w.same("the first of the name", names.Names[0].First.ID, "b")
+	w.same("names", len(names.Names), 2)
+	w.same("the first of a name that can't be read", names.Names[0].First.Revision, int64(0))
+	w.same("the first of the name", names.Names[1].First.ID, "b")
 	w.same("set aside by lists", w.quarantined(), []string(nil))
 
 	ticks, err := w.store.Ticks(t.Context(), ports.TicksRequest{Shards: []core.Shard{shard}, Limit: 10})
@@ -368,7 +370,7 @@ func TestPostgresADamagedScheduleIsSetAside(t *testing.T) {
 	w.same("counted", stats[0].Quarantined, int64(3))
 	recounted, err := kit.Recounted(t.Context(), w.store, shard)
 	w.must(err)
-	w.same("recounted", recounted.After.Quarantined, int64(3))
+	w.same("recounted", recounted.After.Quarantined, int64(4)) // and the hourly one
 	w.discardAll(shard)
 	w.same("after Discard", w.quarantined(), []string(nil))
 }
@@ -392,6 +394,50 @@ func TestPostgresAScheduleThatIsNotAllowedStopsNoOther(t *testing.T) {
 	w.must(err)
 	w.same("due", len(ticks.Shards[0].Due), 2)
 	w.same("set aside", w.quarantined(), []string{"a", "c"})
+}
+
+// A record that can't be read is set aside by a recount, also if it is not due. Until then it is
+// counted by its name, and the First of the name is one that can be read, or the zero value.
+func TestPostgresARecountSetsDamagedSchedulesAside(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	const many = 250
+	for i := range many {
+		w.change(firing(fmt.Sprintf("id-%03d", i), "nightly", 0))
+	}
+	w.change(firing("a", "hourly", 0))
+	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %[1]s.schedules SET tick = NULL;
+		UPDATE %[1]s.schedules SET record = jsonb_set(record::jsonb, '{catchup}', '{"most": 5000}')::json
+		WHERE id IN ('a', 'id-000', 'id-120', 'id-249')`, w.schema))
+
+	names := func() (got []string) {
+		page, err := w.store.ScheduleNames(t.Context(), ports.ScheduleNamesRequest{Queue: "orders"})
+		w.must(err)
+		for _, n := range page.Names {
+			got = append(got, fmt.Sprintf("%d %s, first of %q", n.Count, n.Name, n.First.ID))
+			if n.First.ID == "" && !reflect.DeepEqual(n.First, core.Schedule{}) {
+				t.Errorf("a First that can't be read is %+v", n.First)
+			}
+		}
+		return got
+	}
+	w.same("names", names(), []string{`1 hourly, first of ""`, `250 nightly, first of "id-001"`})
+	w.same("set aside by lists", len(w.quarantine()), 0)
+
+	recounted, err := kit.Recounted(t.Context(), w.store, w.turn.Lease.Shard)
+	w.must(err)
+	w.same("counted before", recounted.Before.Quarantined, int64(0))
+	w.same("counted after", recounted.After.Quarantined, int64(4))
+	var aside []string
+	for _, r := range w.quarantine() {
+		aside = append(aside, r.ID)
+	}
+	slices.Sort(aside)
+	w.same("set aside", aside, []string{"a", "id-000", "id-120", "id-249"})
+	w.same("names after it", names(), []string{`247 nightly, first of "id-001"`})
+	again, err := kit.Recounted(t.Context(), w.store, w.turn.Lease.Shard)
+	w.must(err)
+	w.same("counted by a repeat", again.Before.Quarantined, int64(4))
 }
 
 // quarantined returns the ids of the records that the shard has set aside.

@@ -6,10 +6,11 @@
 -- ARGV: 1 now or '', 2 the place that the step before has returned, or '', 3 about how many
 --   entries to visit
 -- Returns {'ok', counts before, counts after, how many entries it has counted, the place to
---   continue from or '', what can't be read}, counts as in lib/counts.lua, and the last as place
---   and id, as lib/faults.lua has them, or s and the field of a schedule; {'type', a key, what it
---   should be}, if another program has written it; {'place'} for an invalid place; or {'unknown'}.
---   It skips records that can't be read.
+--   continue from or '', what can't be read, the field and the record of each schedule that it has
+--   visited by its record and can read}, counts as in lib/counts.lua, and what can't be read as
+--   place and id, as lib/faults.lua has them, or s and the field of a schedule; {'type', a key, what
+--   it should be}, if another program has written it; {'place'} for an invalid place; or
+--   {'unknown'}. It skips records that can't be read.
 -- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, SCHEDULES, TICKS, NAMED, call, sub,
 --   byte, pack, parse, precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted,
@@ -152,7 +153,9 @@ local function mend_dead(all, packed_jobs)
   end
 end
 
-local function mend_schedules(fields, records)
+-- mend_schedules corrects the lists of fields with these records. It calls each, if given, with
+-- those that can be read.
+local function mend_schedules(fields, records, each)
   local ticks, named, zeros = {}, {}, {}
   local sound_ones = {}
   for i, field in ipairs(fields) do
@@ -163,6 +166,7 @@ local function mend_schedules(fields, records)
     end
     if not ok then fault('s', field)
     else
+      if each then each(field, record) end
       sound_ones[#sound_ones + 1] = field
       ticks[#sound_ones] = s and s.tick or false
       for _, member in ipairs({schedules.named(field)}) do
@@ -200,6 +204,10 @@ local function listed(list, hash, mend)
     if at then return at, '', member end
   end
 end
+
+-- The caller decodes the visited records of schedules, because only its decoder knows all rules.
+local visited = {}
+local function visit(field, record) visited[#visited + 1], visited[#visited + 2] = field, record end
 
 -- named_schedules visits the members of NAMED, two of each schedule.
 local function named_schedules(cursor, _, last)
@@ -289,7 +297,7 @@ local phases = {
   {'r', listed(READY, JOBS, mend_jobs)}, {'w', listed(PARKED, JOBS, mend_jobs)}, {'rt', listed(RTIME, JOBS, mend_jobs)},
   {'ri', listed(RID, JOBS, mend_jobs)}, {'rc', listed(RCOUNT, JOBS, mend_jobs)}, {'i', listed(BYID, JOBS, mend_jobs)},
   {'xt', listed(DTIME, DEAD, mend_dead)}, {'xi', listed(DID, DEAD, mend_dead)}, {'xg', grouped}, {'c', claimed},
-  {'s', records(SCHEDULES, mend_schedules)}, {'st', listed(TICKS, SCHEDULES, mend_schedules)}, {'sn', named_schedules},
+  {'s', records(SCHEDULES, function(fields, texts) mend_schedules(fields, texts, visit) end)}, {'st', listed(TICKS, SCHEDULES, mend_schedules)}, {'sn', named_schedules},
 }
 
 local function server() return string.match(call('INFO', 'server'), 'run_id:(%x+)') or '' end
@@ -317,4 +325,4 @@ if wrong then return wrong end
 plan.write()
 for group in pairs(met) do recount_group(group, false) end
 for _, group in ipairs(finished) do recount_group(group, true) end
-return {'ok', before, count(), counted, place, faults}
+return {'ok', before, count(), counted, place, faults, visited}

@@ -16,6 +16,11 @@ const ruleRevision = "ChangeSchedules: a change whose revision is not the stored
 func changeCases() []env.Case {
 	return []env.Case{
 		{Name: "stores every field", Rule: "ChangeSchedules stores ScheduleChange.Schedule", Check: changeFields},
+		{
+			Name:  "keeps nothing that it returns",
+			Rule:  "Calendar: schedules in replies belong to the caller",
+			Check: changeReturned,
+		},
 		{Name: "creates what does not exist", Rule: ruleRevision, Check: changeCreates},
 		{Name: "replaces the revision that it names", Rule: ruleRevision, Check: changeReplaces},
 		{Name: "removes the revision that it names, or any", Rule: ruleRevision, Check: changeRemoves},
@@ -69,6 +74,8 @@ func full() core.Schedule {
 		Next:      env.Start.Add(time.Hour),
 		Paused:    true,
 		Note:      "bank maintenance – \"ann\"",
+		PausedBy:  "bob",
+		PausedAt:  env.Start - 2,
 		Set:       "billing",
 		Version:   1 << 62,
 		Edited:    true,
@@ -82,8 +89,9 @@ func full() core.Schedule {
 			{Due: 1, Outcome: core.TickMissed},
 			{Due: 2, Outcome: core.TickFired, Late: time.Second + time.Nanosecond},
 		},
-		Broken:  "unknown time zone \x01",
-		RetryAt: core.MaxInstant,
+		Backfill: &core.Backfill{From: 1, To: 9, Ticks: 2, By: "ann", At: env.Start},
+		Broken:   "unknown time zone \x01",
+		RetryAt:  core.MaxInstant,
 	}
 }
 
@@ -98,6 +106,34 @@ func changeFields(e *env.Env) {
 	}
 	create(e, plain)
 	stored(e, "one with few fields beside it", s, plain)
+}
+
+func changeReturned(e *env.Env) {
+	due := func() core.Schedule {
+		s := full()
+		s.Next, s.Jitter, s.Paused, s.RetryAt = env.Start, 0, false, 0
+		return s
+	}
+	create(e, due())
+
+	var returned []core.Schedule
+	returned = append(returned, list(e, ports.SchedulesRequest{Queue: env.Orders})...)
+	returned = append(returned, list(e, ports.SchedulesRequest{Queue: env.Orders, ID: due().ID})...)
+	names, err := e.Store.ScheduleNames(e.Ctx, ports.ScheduleNamesRequest{Queue: env.Orders})
+	e.Must(err, "ScheduleNames")
+	for _, n := range names.Names {
+		returned = append(returned, n.First)
+	}
+	ticks, err := e.Store.Ticks(e.Ctx, ports.TicksRequest{Shards: []core.Shard{e.Shard}, Limit: 1})
+	e.Must(err, "Ticks")
+	returned = append(returned, ticks.Shards[0].Due...)
+
+	e.Same("the returned schedules", returned, []core.Schedule{due(), due(), due(), due()})
+	for i := range returned {
+		s := &returned[i]
+		s.Earlier[0].Spec, s.Recent[0].Outcome, s.Backfill.Ticks = "never", core.TickSkipped, 0
+		stored(e, "the schedule after its caller has changed a reply", due())
+	}
 }
 
 func changeCreates(e *env.Env) {
