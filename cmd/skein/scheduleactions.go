@@ -11,8 +11,8 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/internal/specs"
 )
 
