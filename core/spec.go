@@ -65,10 +65,10 @@ func namesLocation(zone string) bool {
 func (s Spec) shortest() time.Duration {
 	const looked = 200 // every minute of three hours, or each day of half a year
 	var shortest time.Duration
-	last, ok := s.Next(0)
+	last, _ := s.Next(0)
 	for range looked {
-		var next Instant
-		if next, ok = s.Next(last); !ok {
+		next, ok := s.Next(last)
+		if !ok {
 			break
 		}
 		if between := next.Sub(last); shortest == 0 || between < shortest {
