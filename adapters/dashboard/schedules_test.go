@@ -71,7 +71,7 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	for _, want := range []string{
 		"7 names, 8 schedules; the first id of each name: 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, " +
 			"1 ended, 1 fine; the next tick of these ids is in 18 h 56 min",
-		"◷ A tick of orders has been due for 1 min . find it",
+		"◷ A tick of orders has been due for 1 min . list of the schedules that may be overdue",
 		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
 		"late b orders ◷ late", "missed first of 2 ids mails ◷ missed",
 		"◷ missed, dropped by its catch-up Tue 1 Jan 04:04 CET",
@@ -133,8 +133,8 @@ func TestTheStateOfNamesWithSeveralIDs(t *testing.T) {
 
 	page := h.get("/schedules?q=orders")
 	says(t, page, "2 names, 31 schedules; the first id of each name: 2 fine; the next tick of these ids is in",
-		"◷ A tick of orders has been due for 1 min 10 s . find it", "invoice first of 30 ids ✓ fine")
-	says(t, h.get(link(t, page, "find it")), "invoice schedules of orders", "tenant-20 ◷ late")
+		"◷ A tick of orders has been due for 1 min 10 s . list of the schedules that may be overdue", "invoice first of 30 ids ✓ fine")
+	says(t, h.get(link(t, page, "list of the schedules that may be overdue")), "invoice schedules of orders", "tenant-20 ◷ late")
 	for state, want := range map[string]string{"late": "tenant-20 ◷ late", "paused": "tenant-21 ‖ paused"} {
 		for _, all := range []string{"/schedules?state=", "/schedules?q=orders&state="} {
 			page := h.get(all + state)

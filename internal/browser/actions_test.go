@@ -64,7 +64,7 @@ func act(t *testing.T, l look) {
 	b.dead(h)
 	b.running(h)
 	b.servers(h)
-	b.schedules(h)
+	b.schedules(h, l)
 	b.isClean("the actions")
 }
 
@@ -105,13 +105,20 @@ func actBriefly(t *testing.T) {
 	b.isClean("the actions")
 }
 
-// schedules acts on schedules.
-func (b *tab) schedules(h *house) {
+// schedules acts on schedules. The pages that only actions lead to are checked for what people with
+// poor eyesight can't use, by a script.
+func (b *tab) schedules(h *house, l look) {
 	b.t.Helper()
+	check := func(what string) {
+		if !l.plain {
+			b.isAccessible(what)
+		}
+	}
 	yearly := skein.Cron("30 0 1 1 *", "Europe/Madrid")
 	h.must(h.orders.Schedule(h.t.Context(), h.client, "yearly", yearly, "tenant-7", []byte("done")))
 	b.open("schedules")
 	b.press("Pause …")
+	b.says("Pause the schedule yearly of tenant-7 in orders?")
 	b.do(chromedp.SetValue("input[name=reason]", "the bank is closed"))
 	b.press("Pause")
 	b.says("No tick fires until it is resumed.")
@@ -124,6 +131,13 @@ func (b *tab) schedules(h *house) {
 	b.says("4 ticks of at most 1,000.")
 	b.press("Push 4")
 	b.says("4 pushed, one for each past tick of the range.")
+	b.says("Last backfill: 4 ticks")
+	check("a schedule that is paused, and has a backfill")
+	b.open(at("named", "q", "orders", "name", "yearly", "state", "paused"))
+	b.press("Resume all …")
+	b.says("Resume the schedules yearly of the only id with it in orders?")
+	check("the question of an action on all schedules of a name")
+	b.open(at("schedule", "q", "orders", "name", "yearly", "id", "tenant-7"))
 	b.press("Remove …")
 	b.press("Remove")
 	b.says("The schedule is removed.")

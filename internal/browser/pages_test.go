@@ -21,10 +21,11 @@ func allPages() []string {
 		"schedules", "schedules?q=orders&contains=y&state=fine", "schedules?state=paused",
 		"backfill?q=orders&name=yearly&id=tenant-7",
 		"backfill?q=orders&name=yearly&id=tenant-7&from=2001-01-01T00:00&to=2020-01-01T00:00",
-		"named?q=orders&name=yearly", "schedule?q=orders&name=yearly&id=tenant-7",
+		"named?q=orders&name=yearly", "named?q=orders&name=yearly&state=fine", "schedule?q=orders&name=yearly&id=tenant-7",
 		at("schedule", "q", "wide", "name", strings.Repeat("long-name.", 12), "id", "tenant-7"),
 		"id?q=orders&id=tenant-7",
-		"search?id=twice", "search?id=nobody-has-it", "sheet?q=orders&op=purge", "sheet?q=orders&op=delete",
+		"search?id=twice", "search?id=tenant-7", "search?id=nobody-has-it",
+		"sheet?q=orders&op=purge", "sheet?q=orders&op=delete",
 	}
 	ids := hostile
 	if testing.Short() {
