@@ -27,9 +27,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # runs of the random model.
 TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix)$$
 
-# Tests on servers wait more than they compute, so more of them run at once than there are cores.
-# They always run, because the go command's cache doesn't know which servers they found.
-SERVERS := -vet=off -parallel 6 -count=1 -timeout 80m
+# Tests on servers wait more than they compute, so more of them run at once than there are cores, in
+# three packages. They always run, because the go command's cache doesn't know which servers they
+# found.
+SERVERS := -vet=off -p 3 -parallel 6 -count=1 -timeout 80m
 
 # FLAGS are further flags of each go test, such as '-shuffle=on -count=1'.
 FLAGS ?=

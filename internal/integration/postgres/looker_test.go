@@ -110,11 +110,12 @@ func TestPostgresPageForTheDBA(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(page), "```sql\n")[1:]
-	if len(blocks) != 3 {
-		t.Fatalf("the page has %d blocks of SQL, want 3: roles, queries and lost rows", len(blocks))
+	if len(blocks) != 4 {
+		t.Fatalf("the page has %d blocks of SQL, want 4: roles, present tables, queries and lost rows", len(blocks))
 	}
 	roles, _, _ := strings.Cut(blocks[0], "```")
-	queries, _, _ := strings.Cut(blocks[1], "```")
+	presentTables, _, _ := strings.Cut(blocks[1], "```")
+	queries, _, _ := strings.Cut(blocks[2], "```")
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	as := func(user string) *pgxpool.Pool {
 		return kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = user })
@@ -134,6 +135,7 @@ func TestPostgresPageForTheDBA(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
+		kit.Exec(t, pool, presentTables)
 		kit.Exec(t, pool, queries)
 		kit.Exec(t, pool, lostRowsStatement(t))
 		for row := range strings.Lines(string(page)) {
