@@ -81,10 +81,10 @@ func MergeReturn(queued, incoming State) State {
 
 // Merge returns the state of a queued job after a claimed job of the same id was requeued by b, in
 // the incoming state. It is that of [MergeReturn], with one exception: if b.Awaits and the queued
-// job was pushed since the claim, the earlier of both times stays. The queued job was pushed since the
-// claim if its FirstPush differs from that of the claimed job. If both are equal, the queued job is
-// the rest of a claim that took only a part of the job. The FirstPush of a push whose transaction
-// committed since the claim may be earlier than that of the claimed job.
+// job was pushed since the claim, the earlier of both times stays. The queued job was pushed since
+// the claim if its FirstPush differs from that of the claimed job. If both are equal, the queued
+// job is the rest of a claim that took only a part of the job. The FirstPush of a push whose
+// transaction committed since the claim may be earlier than that of the claimed job.
 func (b PutBack) Merge(queued, incoming State) State {
 	merged := MergeReturn(queued, incoming)
 	if b.Awaits && queued.FirstPush != incoming.FirstPush {

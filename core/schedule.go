@@ -150,8 +150,8 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 	return nil
 }
 
-// Distinct returns how many payloads the given number of ticks make in a queue of a merge rule: all,
-// or one if their payloads are equal there, or as many as the rule keeps.
+// Distinct returns how many payloads the given number of ticks make in a queue of a merge rule:
+// all, or one if their payloads are equal there, or as many as the rule keeps.
 func (r *Recurrence) Distinct(rule MergeRule, ticks int) int {
 	switch {
 	case rule.Same != SamePush || r.FixedScore:
@@ -227,8 +227,8 @@ type Schedule struct {
 	Skipped int64 `json:"skipped,omitzero"`
 	// Recent are the last ticks, at most MaxRecentTicks, oldest first.
 	Recent []Tick `json:"recent,omitempty"`
-	// Backfill is the last backfill of the schedule, or nil if there was none. The counts and Recent
-	// don't have its ticks.
+	// Backfill is the last backfill of the schedule, or nil if there was none. The counts and
+	// Recent don't have its ticks.
 	Backfill *Backfill `json:"backfill,omitempty"`
 	// Broken is why a server could not read the spec. It is empty if the last one could. RetryAt is
 	// when a server tries again, or 0.
@@ -387,8 +387,8 @@ func (s Schedule) Recurring(r *Recurrence, spec Spec, now Instant) Schedule {
 
 // Ticks returns the spec of the schedule's ticks from Next on: up to SpecSince those of the Earlier
 // specs, and after that those of Spec. parse reads the text of a spec, as [ParseSpec], and returns
-// the zero Spec with an error. Ticks returns that error for Spec. The other ticks of an earlier spec
-// that can't be read are left out.
+// the zero Spec with an error. Ticks returns that error for Spec. The other ticks of an earlier
+// spec that can't be read are left out.
 func (s *Schedule) Ticks(parse func(text string) (Spec, error)) (Spec, error) {
 	var earlier Spec
 	var until Instant

@@ -583,8 +583,8 @@ func TestJitterIsAtMostTheInterval(t *testing.T) {
 	}
 }
 
-// A firing pushes only some ticks at once, and the id then has a job. So the next one would skip the
-// others.
+// A firing pushes only some ticks at once, and the id then has a job. So the next one would skip
+// the others.
 func TestSkipCatchesUpOnOneFiring(t *testing.T) {
 	r := everyMinute(0).Recurrence
 	r.Skip, r.Catchup.Most = true, core.MaxFiringEntries

@@ -61,11 +61,11 @@ type Target struct {
 // continues, and ends with [ErrScheduleExists]. A schedule that the target's merge rule refuses
 // ends the move.
 //
-// [AllJobs] moves all queued jobs that match, in order of their time, or of their ids with a Prefix.
-// Dead letters stay; [Inspector.MoveMorgue] moves them. A move of all jobs, without match, Prefix
-// and Before, then moves all schedules of the queue too, also those of ids without a job. Limit and
-// Stop count each schedule. Any other move leaves the schedules, since their ids may have other
-// jobs.
+// [AllJobs] moves all queued jobs that match, in order of their time, or of their ids with a
+// Prefix. Dead letters stay; [Inspector.MoveMorgue] moves them. A move of all jobs, without match,
+// Prefix and Before, then moves all schedules of the queue too, also those of ids without a job.
+// Limit and Stop count each schedule. Any other move leaves the schedules, since their ids may have
+// other jobs.
 //
 // Result.Handled counts jobs, dead letters and schedules. An entry that another operator or a
 // server has taken meanwhile is not counted.

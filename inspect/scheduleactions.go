@@ -70,8 +70,9 @@ func (i *Inspector) RunSchedules(ctx context.Context, queue string, sel Schedule
 }
 
 // EditSchedules changes the selected schedules. A tick that has come and was not fired stays due; a
-// larger jitter may delay it. A program that declares the schedules in the same version of their set leaves the change as it is. One that
-// raises the version, or calls Queue.Schedule, overwrites it.
+// larger jitter may delay it. A program that declares the schedules in the same version of their
+// set leaves the change as it is. One that raises the version, or calls Queue.Schedule, overwrites
+// it.
 //
 // It returns the error of [ScheduleEdit.Validate], and [ErrInvalidSchedule], or another error of
 // package core, for a change that some of the schedules can't have, such as another zone for an
@@ -127,10 +128,10 @@ const MaxBackfill = core.MaxCatchup
 // it would push. In a queue that does not merge by every, the payloads of all ticks become one. In
 // any queue a tick that is pushed again while its payload is queued is one payload.
 //
-// It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without begin or end, one without
-// ticks, one with more than [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the
-// schedule is edited meanwhile. If the outcome of a step is unknown, up to [core.MaxFiringEntries]
-// ticks more may be pushed than it returns.
+// It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without begin or end, one
+// without ticks, one with more than [MaxBackfill] ticks, or one that ends in the future; and
+// [ErrScheduleChanged] if the schedule is edited meanwhile. If the outcome of a step is unknown, up
+// to [core.MaxFiringEntries] ticks more may be pushed than it returns.
 func (i *Inspector) Backfill(
 	ctx context.Context,
 	queue, id, name string,

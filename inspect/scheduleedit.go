@@ -12,9 +12,9 @@ import (
 // ScheduleEdit is a change of schedules by an operator. Fields that are nil stay as they are, in
 // each of the schedules.
 type ScheduleEdit struct {
-	// Cron is another cron expression, as [core.CronSpec] reads it. Zone is the name of another time
-	// zone. Without Zone each schedule keeps its own zone, and without Cron its own expression. A
-	// schedule with an interval has neither, so it needs both.
+	// Cron is another cron expression, as [core.CronSpec] reads it. Zone is the name of another
+	// time zone. Without Zone each schedule keeps its own zone, and without Cron its own
+	// expression. A schedule with an interval has neither, so it needs both.
 	Cron, Zone *string
 	// Every is another interval, in place of a cron expression. Its ticks are at From and at whole
 	// intervals from it. nil means 1 January 1970 UTC.

@@ -317,8 +317,8 @@ type ScheduleName struct {
 	Name string
 	// Count is the number of its schedules.
 	Count int64
-	// First is the one with the smallest id that can be read. It is the zero value, with the Revision
-	// 0, if none of the first MaxSchedulesPage can be.
+	// First is the one with the smallest id that can be read. It is the zero value, with the
+	// Revision 0, if none of the first MaxSchedulesPage can be.
 	First core.Schedule
 }
 

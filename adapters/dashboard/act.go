@@ -61,8 +61,8 @@ type op struct {
 	verb, asks, did string
 	// things names the kind of entries, for an action on all.
 	things string
-	// question is the question of the confirmation, with what it is about. If it is nil, verb and the
-	// ids make the question. effect is what the action does, if it can be undone.
+	// question is the question of the confirmation, with what it is about. If it is nil, verb and
+	// the ids make the question. effect is what the action does, if it can be undone.
 	question func(*call) (question, about string, err error)
 	effect   string
 	// do takes the action and returns the number of changed entries.

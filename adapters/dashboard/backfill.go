@@ -17,8 +17,8 @@ type backfillBody struct {
 	From, To string
 	// Wrong is why the range can't be backfilled.
 	Wrong string
-	// Count is the number of ticks. First and Last are the first and the last of them, and Between is
-	// the number of those between. Count is 0 if no range was given.
+	// Count is the number of ticks. First and Last are the first and the last of them, and Between
+	// is the number of those between. Count is 0 if no range was given.
 	Count, Between int
 	First, Last    []nextRow
 	// Hidden are the fields of the form that confirms. Merged states that the ticks make fewer
@@ -130,9 +130,9 @@ const fieldLayout = "2006-01-02T15:04:05"
 // inField returns a time for a field of a form.
 func inField(at time.Time) string { return at.Format(fieldLayout) }
 
-// timesIn reads a time of a form: one with an offset, or one of a clock in a zone. A clock time that
-// comes twice is two instants. If the clock skips the time, first is the end of the gap, when the
-// ticks of skipped times fire, and last is just after it.
+// timesIn reads a time of a form: one with an offset, or one of a clock in a zone. A clock time
+// that comes twice is two instants. If the clock skips the time, first is the end of the gap, when
+// the ticks of skipped times fire, and last is just after it.
 func timesIn(field, text string, zone *time.Location) (first, last time.Time, err error) {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return at, at, nil

@@ -29,14 +29,15 @@ type scheduleRow struct {
 	Stopped bool
 	// Overdue is since when the next tick has been due. It is zero if that tick is not overdue.
 	Overdue when
-	// Changed is when it was changed last. PausedSince is when it was paused, or zero if that is not
-	// known.
+	// Changed is when it was changed last. PausedSince is when it was paused, or zero if that is
+	// not known.
 	Changed, PausedSince when
 	Last                 *tickRow
 	Marks                []tickMark
 	// MarksText describes the marks.
 	MarksText string
-	// Href is the page of the schedule or, if there are several or if ids are redacted, of the name.
+	// Href is the page of the schedule or, if there are several or if ids are redacted, of the
+	// name.
 	Href string
 	// Acts is true if the row has forms, which name the id.
 	Acts  bool

@@ -282,9 +282,9 @@ func names(list []string) string {
 type searchBody struct {
 	ID    string
 	Found []foundIn
-	// Unreached are the shards of the id that can't be reached. Failed are queues whose schedules of
-	// the id can't be read, with the reasons. Unasked is the number of queues that were not asked for
-	// schedules, since the time was over.
+	// Unreached are the shards of the id that can't be reached. Failed are queues whose schedules
+	// of the id can't be read, with the reasons. Unasked is the number of queues that were not
+	// asked for schedules, since the time was over.
 	Unreached, Failed []string
 	Unasked           int
 }

@@ -50,8 +50,9 @@ type schedulesBody struct {
 	Sum    string
 	// Late is the tick that has been due longest, or nil if no tick is overdue.
 	Late *lateTick
-	// Read is the number of names whose first id was read, if the filter has a state. Unread are those
-	// of them that have other ids and are not in the table, since the first id has another state.
+	// Read is the number of names whose first id was read, if the filter has a state. Unread are
+	// those of them that have other ids and are not in the table, since the first id has another
+	// state.
 	Read   int
 	Unread []unreadName
 	// Failed are queues whose schedules can't be read, with the reasons.

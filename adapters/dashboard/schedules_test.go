@@ -115,8 +115,8 @@ func TestABrokenScheduleOfAnotherIDIsWrong(t *testing.T) {
 	says(t, h.get("/"), "the schedule nightly (checked: 100 of at least 122 schedules)")
 }
 
-// A filter by state does not judge a name by its first id: it states what was read, and leads to the
-// names.
+// A filter by state does not judge a name by its first id: it states what was read, and leads to
+// the names.
 func TestTheStateOfNamesWithSeveralIDs(t *testing.T) {
 	h := newHouse(t, Options{})
 	for n := range 30 {

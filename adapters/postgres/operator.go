@@ -7,7 +7,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// mergedStep merges the rows of the inbox for some ids, and then calls a step function for these ids.
+// mergedStep merges the rows of the inbox for some ids, and then calls a step function for these
+// ids.
 func (s *Store) mergedStep(
 	ctx context.Context,
 	shard core.Shard,

@@ -34,8 +34,8 @@ func (s *Store) ChangeSchedules(
 		return ports.ChangeSchedulesReply{}, err
 	}
 
-	// A refusal may be due to a record that scripts can read, and lists can't. If that can't be found
-	// out, it stays one.
+	// A refusal may be due to a record that scripts can read, and lists can't. If that can't be
+	// found out, it stays one.
 	if moved, err := s.setUnreadableAside(ctx, &r, reply.Results); err == nil && moved {
 		storekit.RepeatRefused(&r, &reply, func(
 			again *ports.ChangeSchedulesRequest,

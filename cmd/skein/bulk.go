@@ -440,7 +440,8 @@ type (
 	onDead func(*inspect.Inspector, context.Context, string, inspect.DeadLetterSelection) (inspect.Result, error)
 )
 
-// onJobs returns a command that acts on jobs: on named ones, or on all that match and are of a kind.
+// onJobs returns a command that acts on jobs: on named ones, or on all that match and are of a
+// kind.
 func (a *app) onJobs(name, short, example, done string, all kindOfJobs, on onJobs) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasQueued, prefixNeeds: needsIndex}
 	return a.bulk(b, name+" QUEUE [ID...]", short, example,
@@ -449,7 +450,8 @@ func (a *app) onJobs(name, short, example, done string, all kindOfJobs, on onJob
 		})
 }
 
-// onFailedJobs is onJobs for an action whose --all means jobs with a failure, and --fresh the others.
+// onFailedJobs is onJobs for an action whose --all means jobs with a failure, and --fresh the
+// others.
 func (a *app) onFailedJobs(name, short, example, done string, on onJobs) *cobra.Command {
 	b := &bulkFlags{
 		verb: name, done: done, has: hasQueued, prefixNeeds: "; with --fresh" + strings.TrimPrefix(needsIndex, ";"),

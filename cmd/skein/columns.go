@@ -13,8 +13,9 @@ type column[T any] struct {
 	name string
 	// wide leaves it out of tables unless -o wide asks for it.
 	wide bool
-	// of returns the value: a string, a bool, a number, a time.Time, a dueTime, a nextTime, a zoned,
-	// a time.Duration, a []string, an *object or a []*object. nil means that the value is unknown.
+	// of returns the value: a string, a bool, a number, a time.Time, a dueTime, a nextTime, a
+	// zoned, a time.Duration, a []string, an *object or a []*object. nil means that the value is
+	// unknown.
 	of func(*T) any
 }
 

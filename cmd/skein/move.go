@@ -51,8 +51,8 @@ func (a *app) target(ctx context.Context, m *moveFlags, look bool) (inspect.Targ
 	return t, err
 }
 
-// movedPayloads is the number of payloads of each entry that a page of a move has. Most entries then
-// come whole, which saves a call for each.
+// movedPayloads is the number of payloads of each entry that a page of a move has. Most entries
+// then come whole, which saves a call for each.
 const movedPayloads = 16
 
 // moving returns an action that moves entries. The dry run before the question also checks that the

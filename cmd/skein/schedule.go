@@ -295,7 +295,8 @@ func schedulesNamed(
 	return found, nil
 }
 
-// noSchedule states that a queue has no selected schedule, and which command lists those that it has.
+// noSchedule states that a queue has no selected schedule, and which command lists those that it
+// has.
 func noSchedule(queue string, sel inspect.ScheduleSelection) error {
 	of, cure := "", fmt.Sprintf("skein schedule ls %s lists the names", queue)
 	if sel.Name != "" {

@@ -1,5 +1,5 @@
-// Gitindex replays the history of a git repository through Skein and checks the result, which proves
-// that the events of one id are handled in order:
+// Gitindex replays the history of a git repository through Skein and checks the result, which
+// proves that the events of one id are handled in order:
 //
 //	go run ./examples/gitindex -fail 0.05
 //	go run ./examples/gitindex -repo DIR -fail 0.05 -store redis://localhost:6379

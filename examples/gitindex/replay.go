@@ -18,8 +18,8 @@ const (
 	// maxBacklog is the largest number of waiting events, so that a history of any length fits into
 	// memory.
 	maxBacklog = 100_000
-	// patience is how long pushes with an unknown outcome are repeated, and how long the replay waits
-	// for the next handled event.
+	// patience is how long pushes with an unknown outcome are repeated, and how long the replay
+	// waits for the next handled event.
 	patience = time.Minute
 )
 

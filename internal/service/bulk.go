@@ -166,8 +166,8 @@ func matching[E any](
 // kindOfJobs returns the jobs of a kind that match.
 type kindOfJobs func(match func(inspect.QueuedJob) bool, o inspect.BulkOptions) inspect.JobSelection
 
-// selectJobs returns the jobs that a body names, or those of a kind that match. payloads is the number of
-// payloads of each job that a page of the action has.
+// selectJobs returns the jobs that a body names, or those of a kind that match. payloads is the
+// number of payloads of each job that a page of the action has.
 func (c *call) selectJobs(b *BulkBody, kind kindOfJobs, payloads int) (inspect.JobSelection, error) {
 	if err := b.check(0); err != nil {
 		return inspect.JobSelection{}, err
@@ -257,7 +257,8 @@ func (c *call) onFirst(
 	return c.bulkReply(&result, err)
 }
 
-// selectDead returns the dead letters or payloads that a body names, or all dead letters that match.
+// selectDead returns the dead letters or payloads that a body names, or all dead letters that
+// match.
 func (c *call) selectDead(b *MorgueBody) (inspect.DeadLetterSelection, error) {
 	single := 0
 	if b.Payloads != nil {

@@ -25,8 +25,8 @@ type Ticks struct {
 	Late core.ScheduleKey
 	// Broken are names of schedules whose spec servers can't read, in their order.
 	Broken []string
-	// Checked is the number of schedules that Late and Broken are known from, and Of is the number of schedules
-	// that the queue has at least.
+	// Checked is the number of schedules that Late and Broken are known from, and Of is the number
+	// of schedules that the queue has at least.
 	Checked, Of int64
 	// More is true if the queue may have names that were not read.
 	More bool
