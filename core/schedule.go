@@ -34,6 +34,9 @@ const (
 // maxSpecBytes is the maximum size of the text of a spec in bytes.
 const maxSpecBytes = 1 << 10
 
+// isSpecText reports whether a spec of any version may have this text.
+func isSpecText(text string) bool { return len(text) <= maxSpecBytes && Text(text) == text }
+
 // maxRevision is the largest Revision. All whole numbers up to it are exact as a float64, in which
 // a store may read it.
 const maxRevision = 1 << 53
@@ -126,19 +129,19 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 		return err
 	}
 
-	if shortest := parsed.shortest(); shortest > 0 && r.Jitter > shortest {
-		return fmt.Errorf(
-			"%w: the jitter %v above %v, the shortest time between two ticks, which would make ticks miss; "+
-				"give at most that time", ErrInvalidSchedule, r.Jitter, shortest)
+	// Most schedules have no jitter, and need no look at their ticks.
+	if r.Jitter > 0 {
+		if shortest := parsed.shortest(); shortest > 0 && r.Jitter > shortest {
+			return fmt.Errorf(
+				"%w: the jitter %v above %v, the shortest time between two ticks, which would make ticks miss; "+
+					"give at most that time", ErrInvalidSchedule, r.Jitter, shortest)
+		}
 	}
 
 	switch {
 	case r.Skip && r.Catchup.Most > MaxFiringEntries:
 		return fmt.Errorf("%w: catching up on %d ticks that skip an id with a job, and only %d are pushed at once; "+
 			"catch up on at most %d, or skip none", ErrInvalidSchedule, r.Catchup.Most, MaxFiringEntries, MaxFiringEntries)
-	case r.Catchup.Most > 1 && rule.Keep > 0 && r.Catchup.Most > rule.Keep:
-		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v and keeps %d payloads; "+
-			"catch up on at most %d", ErrInvalidSchedule, r.Catchup.Most, rule, rule.Keep, rule.Keep)
 	case r.Catchup.Most > 1 && rule.Same != SamePush:
 		return fmt.Errorf(
 			"%w: catching up on %d ticks in a queue that merges by %v, where their equal payloads are one; "+
@@ -146,6 +149,9 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 	case r.Catchup.Most > 1 && r.FixedScore:
 		return fmt.Errorf("%w: catching up on %d ticks with a score of its own, which makes their payloads one; "+
 			"leave the score to the ticks, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most)
+	case r.Distinct(rule, r.Catchup.Most) < r.Catchup.Most:
+		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v and keeps %d payloads; "+
+			"catch up on at most %d", ErrInvalidSchedule, r.Catchup.Most, rule, rule.Keep, rule.Keep)
 	}
 	return nil
 }
@@ -171,7 +177,7 @@ func (r *Recurrence) validateStored() error {
 	}
 
 	switch {
-	case r.Spec == "" || len(r.Spec) > maxSpecBytes || Text(r.Spec) != r.Spec:
+	case r.Spec == "" || !isSpecText(r.Spec):
 		return fmt.Errorf(
 			"%w: the spec %.40q; give a text that CronSpec or IntervalSpec returns", ErrInvalidSchedule, r.Spec,
 		)
@@ -280,9 +286,12 @@ type Backfill struct {
 
 // Validate returns the error of [ScheduleKey.Validate], that of [Recurrence.Validate] except for
 // what a merge rule or a spec forbids, since the spec may be of a newer version, or
-// [ErrInvalidSchedule] for a Revision above 2^53, the largest whole number that all stores count
-// exactly, a time outside 0 … [MaxInstant], too many Earlier specs, or a Note that is
-// too long or no [Text].
+// [ErrInvalidSchedule] for a field that no program writes:
+//
+//   - a Revision above 2^53, the largest whole number that all stores count exactly
+//   - a time outside 0 … [MaxInstant], or a negative count of ticks
+//   - too many Earlier specs or Recent ticks
+//   - the Spec of an earlier spec, or a Note, that is too long or no [Text]
 func (s *Schedule) Validate() error {
 	if err := s.ScheduleKey.Validate(); err != nil {
 		return err
@@ -313,7 +322,7 @@ func (s *Schedule) Validate() error {
 			ErrInvalidSchedule, s.Fired, s.Missed, s.Skipped)
 	}
 	for _, e := range s.Earlier {
-		if len(e.Spec) > maxSpecBytes || Text(e.Spec) != e.Spec {
+		if !isSpecText(e.Spec) {
 			return fmt.Errorf("%w: the earlier spec %.40q; give a text that CronSpec or IntervalSpec returns",
 				ErrInvalidSchedule, e.Spec)
 		}

@@ -63,6 +63,10 @@ func namesLocation(zone string) bool {
 // shortest returns the shortest time between two of the spec's first ticks. 0 means that it has
 // fewer than two.
 func (s Spec) shortest() time.Duration {
+	if s.every > 0 {
+		return s.every
+	}
+
 	const looked = 200 // every minute of three hours, or each day of half a year
 	var shortest time.Duration
 	last, _ := s.Next(0)
