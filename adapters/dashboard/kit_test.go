@@ -214,6 +214,16 @@ func answerOf(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
+// answers checks the status of the answer to a request for each address.
+func (h *house) answers(statuses map[string]int) {
+	h.t.Helper()
+	for target, status := range statuses {
+		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != status {
+			h.t.Errorf("%s: status %d, want %d", target, w.Code, status)
+		}
+	}
+}
+
 // get returns a page that must be there, of a new look at the store.
 func (h *house) get(target string) string {
 	h.t.Helper()

@@ -226,18 +226,14 @@ func TestThePageOfASchedule(t *testing.T) {
 		`"days": 1`, "its score is the time of the tick")
 	saysNot(t, page, "Wed 3 Apr")
 
-	for target, status := range map[string]int{
+	h.answers(map[string]int{
 		"/schedule?q=orders&name=nix&id=tenant+7": 404,
 		"/schedule?q=orders&name=nightly&id=nix":  404,
 		"/schedule?q=orders":                      400,
 		"/named?q=orders":                         400,
 		"/named?q=orders&name=nightly&after=x":    400,
 		"/schedules?q=nix":                        404,
-	} {
-		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != status {
-			t.Errorf("%s: status %d, want %d", target, w.Code, status)
-		}
-	}
+	})
 }
 
 // A schedule whose ticks don't fire shows since when, by whom and why, and no time of a next tick.
