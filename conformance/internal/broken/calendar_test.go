@@ -66,6 +66,7 @@ func brokenCalendars() []brokenStore {
 		{"lists schedules of an id by prefix", "schedules/are listed of an id or a name", wrapped(listsByPrefix)},
 		{"counts the names of each shard", "schedules/are counted by name", wrapped(countsLastShard)},
 		{"lists a name without schedules", "schedules/are counted until the last is removed", wrapped(keepsEmptyNames)},
+		{"counts a removal of no schedule", "schedules/are counted though a removal finds none", wrapped(countsNoRemoval)},
 		{"forgets a queue with schedules", "schedule/keeps its queue from being forgotten", wrapped(forgetsSchedules)},
 	}
 }
@@ -351,6 +352,35 @@ func keepsEmptyNames(s full) full {
 				}
 			}
 			slices.SortFunc(page.Names, func(a, b ports.ScheduleName) int { return cmp.Compare(a.Name, b.Name) })
+			return page, err
+		})
+}
+
+// countsNoRemoval counts a schedule less after a removal that has found none of its name and id.
+func countsNoRemoval(s full) full {
+	var mu sync.Mutex
+	less := map[string]int64{}
+	watched := replace(s, "ChangeSchedules",
+		func(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+			reply, err := s.ChangeSchedules(ctx, r)
+			mu.Lock()
+			defer mu.Unlock()
+			for at, result := range reply.Results {
+				if c := &r.Changes[at]; c.Schedule == nil && c.Revision == 0 && result == ports.ScheduleChanged {
+					less[r.Shard.Queue+"/"+c.Name]++
+				}
+			}
+			return reply, err
+		})
+
+	return replace(watched, "ScheduleNames",
+		func(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+			page, err := s.ScheduleNames(ctx, r)
+			mu.Lock()
+			defer mu.Unlock()
+			for at := range page.Names {
+				page.Names[at].Count -= less[r.Queue+"/"+page.Names[at].Name]
+			}
 			return page, err
 		})
 }

@@ -29,6 +29,7 @@ func listCases() []env.Case {
 		{Name: "are counted by name", Rule: ruleNames, Check: listNames},
 		{Name: "are counted in pages", Rule: ruleNames, Check: listNamePages},
 		{Name: "are counted until the last is removed", Rule: ruleNames, Check: listNamesRemoved},
+		{Name: "are counted though a removal finds none", Rule: ruleNames, Check: listNamesAfterNoRemoval},
 		{
 			Name:  "refuse a bad list",
 			Rule:  "SchedulesRequest.Validate, ScheduleNamesRequest.Validate, ErrUnknownQueue",
@@ -208,6 +209,14 @@ func listNamesRemoved(e *env.Env) {
 	remove(a, ports.ScheduleName{Name: "nightly", Count: 1, First: b}, weekly)
 	remove(b, weekly)
 	remove(other)
+}
+
+func listNamesAfterNoRemoval(e *env.Env) {
+	a, absent := nightly("a", env.Start), nightly("b", env.Start)
+	create(e, a)
+	results, _ := change(e, request(e, ports.ScheduleChange{ScheduleKey: absent.ScheduleKey}))
+	e.Same("the result of a removal of no schedule", results, []ports.ScheduleResult{ports.ScheduleChanged})
+	names(e, ports.ScheduleNamesRequest{Queue: env.Orders}, ports.ScheduleName{Name: "nightly", Count: 1, First: a})
 }
 
 func listInvalid(e *env.Env) {

@@ -64,7 +64,9 @@ BEGIN
     results[c.nth] := 'changed';
     IF c.record IS NULL THEN
       DELETE FROM {schema}.schedules t WHERE t.shard = v_shard AND t.id = c.id COLLATE "C" AND t.name = c.name COLLATE "C";
-      PERFORM {schema}.count_schedules(v_shard, c.name, -1);
+      IF v_exists THEN
+        PERFORM {schema}.count_schedules(v_shard, c.name, -1);
+      END IF;
       CONTINUE;
     END IF;
 
