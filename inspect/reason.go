@@ -72,40 +72,47 @@ const (
 	IsNext
 )
 
-var reasonNames = [...]string{
-	NothingQueued:    "nothing queued",
-	Scheduled:        "scheduled",
-	Unreadable:       "damaged",
-	OnlyDead:         "dead",
-	RunsNow:          "running",
-	OwnerGone:        "owner gone",
-	InBuffer:         "claimed",
-	PredecessorRuns:  "predecessor runs",
-	Held:             "held",
-	QueuePaused:      "paused",
-	BacksOff:         "backoff",
-	NotDueYet:        "not due",
-	NobodyServes:     "nobody serves",
-	ShardUnowned:     "no owner",
-	WaitsForAlone:    "behind a job that runs alone",
-	RunsAlone:        "runs alone",
-	BehindLastChance: "behind a last chance",
-	AtLimit:          "limit",
-	OwnerDrains:      "owner drains",
-	LanesFull:        "lane limit",
-	ShardFull:        "shard limit",
-	LanesBusy:        "lanes busy",
-	BehindOthers:     "behind others",
-	IsNext:           "next",
+// reasons has the name of each reason, and whether its job waits.
+var reasons = [...]struct {
+	name  string
+	waits bool
+}{
+	NothingQueued:    {"nothing queued", false},
+	Scheduled:        {"scheduled", false},
+	Unreadable:       {"damaged", false},
+	OnlyDead:         {"dead", false},
+	RunsNow:          {"running", false},
+	OwnerGone:        {"owner gone", true},
+	InBuffer:         {"claimed", false},
+	PredecessorRuns:  {"predecessor runs", true},
+	Held:             {"held", true},
+	QueuePaused:      {"paused", true},
+	BacksOff:         {"backoff", true},
+	NotDueYet:        {"not due", true},
+	NobodyServes:     {"nobody serves", true},
+	ShardUnowned:     {"no owner", true},
+	WaitsForAlone:    {"behind a job that runs alone", true},
+	RunsAlone:        {"runs alone", true},
+	BehindLastChance: {"behind a last chance", true},
+	AtLimit:          {"limit", true},
+	OwnerDrains:      {"owner drains", true},
+	LanesFull:        {"lane limit", true},
+	ShardFull:        {"shard limit", true},
+	LanesBusy:        {"lanes busy", true},
+	BehindOthers:     {"behind others", true},
+	IsNext:           {"next", false},
 }
 
 // String returns the reason in a few words.
 func (r Reason) String() string {
-	if int(r) < len(reasonNames) {
-		return reasonNames[r]
+	if int(r) < len(reasons) {
+		return reasons[r].name
 	}
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
+
+// Waits reports whether the id has a job that waits, other than for its turn to be claimed next.
+func (r Reason) Waits() bool { return int(r) < len(reasons) && reasons[r].waits }
 
 // facts are the facts that decide whether and when the job of an id runs, at one instant of the
 // store's clock. The zero value is that of an id for which the queue holds nothing.

@@ -13,13 +13,18 @@ import (
 type Verdict struct {
 	// Reason is the first reason that applies.
 	Reason Reason
-	// Text is the reason as a sentence, for people.
-	Text string
+	// Sentence is the reason for people, and Text the same as a string.
+	Sentence Sentence
+	Text     string
+	// Findings are the facts behind the reason, as a checklist.
+	Findings []Finding
 	// Until is when the reason ends by itself, by the store's clock: when the job becomes due, or
 	// when the lease of the shard ends. It is zero if this time is unknown.
 	Until time.Time
 	// Now is the store's clock when the job was looked up.
 	Now time.Time
+	// Paused is true if the queue is paused.
+	Paused bool
 	// Ahead is the number of due jobs of the shard that are claimed before this one, at most 1,000.
 	Ahead int
 	// Alone is the id of a job that must run alone and runs before this one. It is empty if there
@@ -93,6 +98,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	v := Verdict{
 		ServersUnknown: err != nil,
 		Now:            st.Now.Time(),
+		Paused:         st.Paused,
 		Ahead:          st.Ahead,
 		Alone:          st.Alone,
 		Found:          i.views.found(id, &stored),
@@ -134,7 +140,9 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 
 	f.Running = f.Running || !v.RunningSince.IsZero()
 	v.Reason = reasonOf(&f)
-	v.Text, v.Until = v.say(&stored)
+	v.Sentence, v.Until = v.sentence(&st)
+	v.Text = v.Sentence.String()
+	v.Findings = v.findings()
 	return v, nil
 }
 

@@ -392,7 +392,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a job on its last chance, which a job of another queue has", func(s *fixture) {
 			s.recovered("x", 3)
 			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "mail"}, ID: "y"})
-		}, inspect.BehindLastChance, "it runs after a job of mail/0", 0},
+		}, inspect.BehindLastChance, `it runs after job "y" of mail/0`, 0},
 		{"a claimed job on its last chance, which another job has", func(s *fixture) {
 			s.recovered("x", 3)
 			s.claim()

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -54,15 +53,15 @@ type fact struct {
 }
 
 // classes are the meanings of verdicts.
-var classes = map[string]string{
-	inspect.OwnerGone.String():    "bad",
-	inspect.OnlyDead.String():     "bad",
-	inspect.QueuePaused.String():  "paused",
-	inspect.NobodyServes.String(): "nobody",
-	inspect.ShardUnowned.String(): "nobody",
-	inspect.BacksOff.String():     "late",
-	inspect.Held.String():         "bad",
-	inspect.Unreadable.String():   "late",
+var classes = map[inspect.Reason]string{
+	inspect.OwnerGone:    "bad",
+	inspect.OnlyDead:     "bad",
+	inspect.QueuePaused:  "paused",
+	inspect.NobodyServes: "nobody",
+	inspect.ShardUnowned: "nobody",
+	inspect.BacksOff:     "late",
+	inspect.Held:         "bad",
+	inspect.Unreadable:   "late",
 }
 
 // idPage makes the page of an id in a queue.
@@ -83,9 +82,9 @@ func (c *call) idPage() (*view, error) {
 		b.Others = slices.DeleteFunc(foundOf(all.Items), func(f foundIn) bool { return f.Queue == c.queue })
 	}
 
-	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Reason]
-	b.Verdict = b.verdict()
-	b.Facts = facts(b.Why, c.paused())
+	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Verdict.Reason]
+	b.Verdict = verdictOf(&b.Why.Verdict)
+	b.Facts = factsOf(b.Why.Verdict.Findings)
 	if s, err := c.looker.look(c.r.Context()); err == nil {
 		b.Schedules = c.blockOfID(s, id)
 	}
@@ -119,47 +118,25 @@ func (c *call) payloadPages(b *idBody) error {
 	return nil
 }
 
-// verdict is the sentence at the beginning of the page.
-func (b *idBody) verdict() string {
-	if waits(b.Why.Reason) {
-		return "Waits: " + spans(b.Why.Text) + "."
+// verdictOf returns the sentence at the beginning of the page.
+func verdictOf(v *service.Verdict) string {
+	text := formatted(v.Sentence)
+	if v.Reason.Waits() {
+		return "Waits: " + text + "."
 	}
-	return sentence(spans(b.Why.Text))
+	return sentence(text)
 }
 
-// paused reports whether the queue was paused at the last look.
-func (c *call) paused() bool {
-	_, stats, err := c.of()
-	return err == nil && stats.Queue.Paused
-}
-
-// waits reports whether a reason is one for a job that waits.
-func waits(reason string) bool {
-	switch reason {
-	case inspect.NothingQueued.String(),
-		inspect.Scheduled.String(),
-		inspect.Unreadable.String(),
-		inspect.OnlyDead.String(),
-		inspect.RunsNow.String(),
-		inspect.InBuffer.String(),
-		inspect.IsNext.String():
-		return false
-	}
-	return true
-}
-
-// goSpans are durations as verdicts write them.
-var goSpans = regexp.MustCompile(`\b(for|in) ([0-9][0-9hmsµ.]*[hms])`)
-
-// spans writes durations of a verdict as the page does.
-func spans(text string) string {
-	return goSpans.ReplaceAllStringFunc(text, func(found string) string {
-		word, span, _ := strings.Cut(found, " ")
-		d, err := time.ParseDuration(span)
-		if err != nil {
-			return found
+// formatted returns a sentence about an id as pages show it.
+func formatted(s inspect.Sentence) string {
+	return s.Format(func(p inspect.Part) string {
+		switch p.Kind {
+		case inspect.PartSpan:
+			return figures.Span(p.Span)
+		case inspect.PartError, inspect.PartNote:
+			return line(p.Text)
 		}
-		return word + " " + figures.Span(coarse(d))
+		return p.String()
 	})
 }
 
@@ -168,99 +145,24 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:] + "."
 }
 
-// facts are the facts behind the verdict.
-func facts(w *service.WhyReply, paused bool) (list []fact) {
-	add := func(name string, good bool, format string, args ...any) {
-		f := fact{Name: name, Value: fmt.Sprintf(format, args...), Class: "bad", Sign: "✗"}
-		if good {
-			f.Class, f.Sign = "good", "✓"
+// factsOf returns the checklist of a verdict, without the lines whose records have sections of
+// their own on the page.
+func factsOf(findings []inspect.Finding) (list []fact) {
+	for _, f := range findings {
+		if f.Name == inspect.FindingFailures || f.Name == inspect.FindingMorgue {
+			continue
 		}
-		list = append(list, f)
-	}
 
-	running := runs(w)
-	switch {
-	case w.ServersUnknown:
-		list = append(list, fact{
-			Name: "served", Value: "the list of servers can't be read now", Class: "late", Sign: "?",
-		})
-	case len(w.Servers) == 0:
-		add("served", false, "no server runs this queue")
-	default:
-		add("served", true, "by %s", names(w.Servers))
-	}
-
-	switch o := w.Owner; {
-	case o == nil && w.Found.Claimed != nil && !w.Found.Claimed.LeaseOver:
-		add("shard", true, "%s, held by %s", w.Found.Shard, w.Found.Claimed.Node)
-	case o == nil:
-		add("shard", w.ServersUnknown, "%s: no known running server has it", w.Found.Shard)
-	default:
-		add("shard", !o.Draining, "%s, held by %s%s",
-			w.Found.Shard, o.Name, map[bool]string{true: ", which is draining"}[o.Draining])
-		if o.Lanes > 0 {
-			add("lane", running || o.Busy < o.Lanes, "%s", inUse(w, o.Busy, o.Lanes, "lanes there are busy", ""))
+		line := fact{Name: f.Name, Value: formatted(f.Value), Class: "late", Sign: "?"}
+		switch f.State {
+		case inspect.FindingGood:
+			line.Class, line.Sign = "good", "✓"
+		case inspect.FindingBad:
+			line.Class, line.Sign = "bad", "✗"
 		}
-		if o.MaxLanes > 0 {
-			add("lanes of the queue", running || o.QueueBusy < o.MaxLanes, "%s",
-				inUse(w, o.QueueBusy, o.MaxLanes, "there are busy", ""))
-		}
+		list = append(list, line)
 	}
-
-	if q := w.Found.Queued; q != nil {
-		if w.Found.Claimed != nil {
-			add("id free", false, "its previous run must end first")
-		}
-		paused = paused || w.Reason == inspect.QueuePaused.String()
-		add("queue", !paused, "%s", map[bool]string{true: "paused", false: "active"}[paused])
-
-		due := when{q.PerformAt, w.AsOf}.Text()
-		if q.Held {
-			due = figures.Never
-		}
-		add("due", !q.PerformAt.After(w.AsOf), "%s", due)
-		add("in front", w.Ahead == 0, "due jobs of the shard: %d", w.Ahead)
-		if w.Alone != "" {
-			add("alone", false, "%s runs alone, and comes first", shown(w.Alone))
-		}
-	}
-
-	if w.Reason == inspect.BehindLastChance.String() && w.Owner != nil && w.Owner.LastChance != nil {
-		add("last chance", false, "taken by %s", lastChance(w.Owner.LastChance))
-	}
-	if w.MaxRunning > 0 {
-		add("limit", running || w.Busy < w.MaxRunning, "%s", inUse(w, w.Busy, w.MaxRunning,
-			"running on all servers (MaxRunning)", ", or the servers' reports are of different moments"))
-	}
-
 	return list
-}
-
-// lastChance names the job that has the last chance of a server.
-func lastChance(of *service.LastChanceRow) string {
-	if of.ID == "" {
-		return "a job of " + of.Shard
-	}
-	return shown(of.ID) + " of " + of.Shard
-}
-
-// runs reports whether the id itself is known to run, so that it is one of those in use.
-func runs(w *service.WhyReply) bool {
-	return w.Reason == inspect.RunsNow.String() || !w.RunningSince.IsZero()
-}
-
-// inUse describes the use of a limit. There may be more in use than the limit: some began under a
-// higher limit and still run, or for the reason orElse.
-func inUse(w *service.WhyReply, busy, most int, what, orElse string) string {
-	text := fmt.Sprintf("%d of %d %s", busy, most, what)
-	if busy > most {
-		text = fmt.Sprintf("%d %s, more than the limit of %d: some began under a higher limit%s",
-			busy, what, most, orElse)
-	}
-	if runs(w) && busy >= most {
-		text += ", this id among them"
-	}
-	return text
 }
 
 // names lists at most five of many.

@@ -22,7 +22,7 @@ func TestAPageNamesTheJobThatHasTheLastChance(t *testing.T) {
 	}
 	h.turn("orders", shard.Index, 0) // takes the lease
 	for queue, want := range map[string]string{
-		"orders": "no: last chance taken by culprit of orders/0",
+		"orders": `no: last chance taken by job "culprit" of orders/0`,
 		"mail":   "no: last chance taken by a job of mail/0",
 	} {
 		h.announce(ports.Node{Name: "blue", Lanes: 8, Queues: []string{"orders"}, Status: ports.NodeStatus{

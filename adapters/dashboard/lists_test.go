@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,34 +166,6 @@ func TestVerdictsAndTheirFacts(t *testing.T) {
 	says(t, h.get("/id?q=orders&id=a"), "not known: served the list of servers can't be read now")
 }
 
-// A running job is not shown as held up by its own resources.
-func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
-	w := &service.WhyReply{
-		Reason:     inspect.RunsNow.String(),
-		MaxRunning: 1,
-		Busy:       1,
-		Servers:    []string{"blue"},
-		Owner:      &service.OwnerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1},
-	}
-	for _, f := range facts(w, false) {
-		if f.Class != "good" {
-			t.Errorf("%s %s %s", f.Sign, f.Name, f.Value)
-		}
-	}
-	w.Reason = inspect.AtLimit.String()
-	var got []string
-	for _, f := range facts(w, false) {
-		got = append(got, f.Sign+" "+f.Name+" "+f.Value)
-	}
-	want := []string{
-		"✓ served by blue", "✓ shard , held by blue", "✗ lane 1 of 1 lanes there are busy",
-		"✗ lanes of the queue 1 of 1 there are busy", "✗ limit 1 of 1 running on all servers (MaxRunning)",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // Servers announce their running jobs at moments of their own, and a lower bound stops no running
 // job. So more may run than the shown bound.
 func TestMoreRunsThanTheBound(t *testing.T) {
@@ -221,10 +192,11 @@ func TestADeadIDBeginsWithItsError(t *testing.T) {
 }
 
 func TestARecordThatCannotBeReadIsSaidPlainly(t *testing.T) {
-	b := &idBody{Why: &service.WhyReply{
-		Reason: inspect.Unreadable.String(), Text: "the record of this id can't be read (queued)",
-	}}
-	if got := b.verdict(); got != "The record of this id can't be read (queued)." {
+	got := verdictOf(&service.Verdict{
+		Reason:   inspect.Unreadable,
+		Sentence: inspect.Sentence{{Text: "the record of this id can't be read (queued)"}},
+	})
+	if got != "The record of this id can't be read (queued)." {
 		t.Errorf("the verdict is %q", got)
 	}
 }

@@ -48,13 +48,13 @@ func (c *call) trackedPage() (*view, error) {
 		t := &reply.Items[at]
 		row := trackedRow{
 			ID:      t.ID,
-			Verdict: sentence(spans(t.Text)),
-			Class:   classes[t.Reason],
+			Verdict: sentence(formatted(t.Verdict.Sentence)),
+			Class:   classes[t.Verdict.Reason],
 			Since:   t.Since,
 			Until:   t.Until,
 		}
 		if t.Reason == service.Unreached {
-			row.Class = "late"
+			row.Verdict, row.Class = sentence(t.Text), "late"
 		}
 		b.Rows = append(b.Rows, row)
 	}

@@ -45,7 +45,7 @@ func TestCommandsNameTheJobThatHasTheLastChance(t *testing.T) {
 	must(t, err)
 
 	for command, want := range map[string]string{
-		"job why orders 42":         "✗ last chance taken by culprit of mail/7\n",
+		"job why orders 42":         "✗ last chance taken by job \"culprit\" of mail/7\n",
 		"job why orders 42 -o json": `"reason": "behind a last chance"`,
 		"node ls -o wide":           "mail/7 culprit",
 	} {

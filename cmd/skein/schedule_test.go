@@ -91,7 +91,7 @@ func TestALateTickIsShown(t *testing.T) {
 
 	_, out, _ := runIn(t, "UTC", store, "job", "why", "orders", "a")
 	for _, want := range []string{
-		"the tick of its schedule nightly is late, due for 1h0m0s; no server serves the queue.",
+		"the tick of its schedule nightly is late, due for 1 h; no server serves the queue.",
 		"✗ schedule  nightly, each day at 06:00 in Europe/Berlin: late by 1 h",
 	} {
 		if !strings.Contains(out, want) {

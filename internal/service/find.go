@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -194,8 +195,10 @@ func (c *call) lastChance(shard core.Shard, id string) *LastChanceRow {
 
 // WhyReply has the reason why the job of an id does not run.
 type WhyReply struct {
-	Reason       string    `json:"reason" doc:"the reason in a few fixed words, such as running, not due or no owner; docs/operations/why.md has each with its cure"`
-	Text         string    `json:"text" doc:"the reason as a sentence, with figures"`
+	Reason string `json:"reason" doc:"the reason in a few fixed words, such as running, not due or no owner; docs/operations/why.md has each with its cure"`
+	Text   string `json:"text" doc:"the reason as a sentence, with figures"`
+	// Verdict has the reason and its checklist for pages.
+	Verdict      Verdict   `json:"-"`
 	Until        time.Time `json:"until,omitzero" doc:"when the reason ends by itself, if that is known"`
 	Ahead        int       `json:"ahead" doc:"the number of due jobs before it in the shard, counted up to 1,000"`
 	Alone        string    `json:"alone,omitempty" doc:"the id of a suspected job that runs alone first"`
@@ -210,6 +213,47 @@ type WhyReply struct {
 	Found          FoundRow      `json:"found" doc:"what the queue holds for the id, without payloads"`
 	Schedules      []ScheduleRow `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue has no job of it"`
 	AsOf           time.Time     `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
+}
+
+// Verdict is a reason with its checklist, as a caller may see both.
+type Verdict struct {
+	Reason   inspect.Reason
+	Sentence inspect.Sentence
+	Findings []inspect.Finding
+}
+
+// verdict returns a verdict as it may be shown.
+func (c *call) verdict(q *WhyQuery, v *inspect.Verdict) Verdict {
+	shown := Verdict{v.Reason, c.sentence(q, v.Sentence), slices.Clone(v.Findings)}
+	for at := range shown.Findings {
+		f := &shown.Findings[at]
+		f.Value = c.sentence(q, f.Value)
+	}
+	return shown
+}
+
+// sentence returns a sentence about an id as it may be shown. The caller need not have the right to
+// see the ids of other queues.
+func (c *call) sentence(q *WhyQuery, s inspect.Sentence) inspect.Sentence {
+	shown := make(inspect.Sentence, 0, len(s))
+	for _, p := range s {
+		switch p.Kind {
+		case inspect.PartText, inspect.PartSpan:
+		case inspect.PartJob:
+			if p.Shard.Queue != q.Queue {
+				p.ID = ""
+			}
+			p.ID = c.ID(p.Shard.Queue, p.ID)
+		case inspect.PartError:
+			p.Text = c.ErrorText(q.Queue, q.ID, p.Text)
+		case inspect.PartNote:
+			p.Text = c.note(q.Queue, q.ID, p.Text)
+		default:
+			continue // a kind that is not known here is not shown
+		}
+		shown = append(shown, p)
+	}
+	return shown
 }
 
 func (c *call) why(q *WhyQuery) (*WhyReply, error) {
@@ -252,9 +296,11 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 		schedules = append(schedules, c.schedule(&v.Schedules[at], 0))
 	}
 
+	shown := c.verdict(q, &v)
 	return &WhyReply{
 		Reason:         v.Reason.String(),
-		Text:           c.redactedText(q.Queue, v.Text, v.Alone, v.OwnerFacts.LastChance.ID),
+		Text:           shown.Sentence.String(),
+		Verdict:        shown,
 		Until:          v.Until.UTC(),
 		Ahead:          v.Ahead,
 		Alone:          c.ID(q.Queue, v.Alone),

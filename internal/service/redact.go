@@ -2,7 +2,6 @@ package service
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 )
 
@@ -36,13 +35,4 @@ func (s *Service) ErrorText(queue, id, text string) string {
 		text = s.o.RedactError(queue, id, text)
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
-}
-
-// redactedText returns a text of package inspect with the quoted ids of a queue as they may be
-// shown.
-func (c *call) redactedText(queue, text string, ids ...string) string {
-	for _, id := range ids {
-		text = strings.ReplaceAll(text, strconv.Quote(id), strconv.Quote(c.ID(queue, id)))
-	}
-	return text
 }

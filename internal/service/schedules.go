@@ -105,7 +105,7 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 		Due:           utc(s.Due),
 		Late:          s.Late.Seconds(),
 		Paused:        s.Paused,
-		Note:          c.note(s),
+		Note:          c.note(s.Queue, s.ID, s.Note),
 		Jitter:        s.Jitter.Seconds(),
 		CatchupMost:   max(1, s.Catchup.Most),
 		CatchupWithin: s.Catchup.Within.Seconds(),
@@ -156,11 +156,11 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 // note returns the note of a pause as it may be shown: by the rule of errors, and without quoted
 // texts if ids are redacted. Without a rule of errors it is then hidden, since people write ids
 // without quotes.
-func (c *call) note(s *inspect.Schedule) string {
-	if s.Note != "" && c.o.RedactID != nil && c.o.RedactError == nil {
+func (c *call) note(queue, id, text string) string {
+	if text != "" && c.o.RedactID != nil && c.o.RedactError == nil {
 		return "…"
 	}
-	return c.ErrorText(s.Queue, s.ID, c.withoutIDs(s.Note))
+	return c.ErrorText(queue, id, c.withoutIDs(text))
 }
 
 // utc returns a time in UTC, and the zero time as it is.

@@ -23,6 +23,8 @@ type TrackedRow struct {
 	Reason string    `json:"reason" doc:"the reason why its job does not run, as of the route why; unreached if its shard can't be reached now"`
 	Text   string    `json:"text" doc:"the reason as a sentence, with figures"`
 	Until  time.Time `json:"until,omitzero" doc:"when the reason ends by itself, if that is known"`
+	// Verdict has the reason for pages. It is zero for Unreached.
+	Verdict Verdict `json:"-"`
 }
 
 // Unreached and UnreachedText are the reason of a tracked id whose shard can't be reached.
@@ -77,7 +79,7 @@ func (c *call) trackedRow(t inspect.TrackedID) (TrackedRow, error) {
 
 	switch why, err := (&call{c.Service, ctx, c.queue}).why(&WhyQuery{Queue: c.queue, ID: t.ID}); {
 	case err == nil:
-		row.Reason, row.Text, row.Until = why.Reason, why.Text, why.Until
+		row.Reason, row.Text, row.Until, row.Verdict = why.Reason, why.Text, why.Until, why.Verdict
 	case !errors.Is(c.ctx.Err(), context.Canceled) &&
 		(ctx.Err() != nil || c.ProblemOf(c.queue, err).silent()):
 		row.Reason, row.Text = Unreached, UnreachedText
