@@ -10,16 +10,37 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// run runs one script.
+// run runs one script. It returns when the context ends, whatever the server does. If a record
+// can't be read, the script has written nothing; then the record is set aside, and the script runs
+// again.
 func (s *Store) run(ctx context.Context, c exchange.Call) (any, error) {
-	o := s.runAll(ctx, []exchange.Call{c})[0]
-	return o.Value, o.Err
+	if err := s.readyFor(ctx, c); err != nil {
+		return nil, err
+	}
+	value, err := s.link.Do(ctx, c)
+	if _, damaged := errors.AsType[*exchange.DamagedError](err); damaged {
+		o := s.runAll(ctx, []exchange.Call{c})[0]
+		return o.Value, o.Err
+	}
+	return value, err
+}
+
+// runCoalesced is run for a small push, which travels with others that come at the same time.
+func (s *Store) runCoalesced(ctx context.Context, c exchange.Call) exchange.Outcome {
+	if err := s.ready(ctx); err != nil {
+		return exchange.Outcome{Err: err}
+	}
+	o := s.link.RunCoalesced(ctx, c)
+	if _, damaged := errors.AsType[*exchange.DamagedError](o.Err); damaged {
+		return s.runAll(ctx, []exchange.Call{c})[0]
+	}
+	return o
 }
 
 // runAll runs scripts in one exchange with each server they concern, in any order. It returns when
 // the context ends, whatever the server does.
 func (s *Store) runAll(ctx context.Context, calls []exchange.Call) []exchange.Outcome {
-	if err := s.readyFor(ctx, calls); err != nil {
+	if err := s.readyFor(ctx, calls...); err != nil {
 		return exchange.Failed(len(calls), err)
 	}
 	if len(calls) == 0 {
@@ -30,18 +51,6 @@ func (s *Store) runAll(ctx context.Context, calls []exchange.Call) []exchange.Ou
 		return exchange.Failed(len(calls), err)
 	}
 	return outcomes
-}
-
-// runCoalesced runs a small call, with others that come at the same time.
-func (s *Store) runCoalesced(ctx context.Context, c exchange.Call) exchange.Outcome {
-	if err := s.ready(ctx); err != nil {
-		return exchange.Outcome{Err: err}
-	}
-	o := s.link.RunCoalesced(ctx, c)
-	if _, damaged := errors.AsType[*exchange.DamagedError](o.Err); damaged {
-		return s.runAll(ctx, []exchange.Call{c})[0]
-	}
-	return o
 }
 
 // runApart runs scripts in any order, separately for each server. If a server does not answer in
@@ -56,7 +65,7 @@ func (s *Store) runApartBy(ctx context.Context, by exchange.Apart, calls []excha
 	if len(calls) == 0 {
 		return nil
 	}
-	if err := s.readyFor(ctx, calls); err != nil {
+	if err := s.readyFor(ctx, calls...); err != nil {
 		return exchange.Failed(len(calls), err)
 	}
 	return s.link.RunApart(ctx, by, calls)

@@ -77,7 +77,7 @@ func (s *Store) ready(ctx context.Context) error {
 // readyFor is ready for calls. While the format is not known, no call writes to the list of
 // queues, and calls write to shards only once one of them was found to have this program's form.
 // The declaration of a queue checks the format itself.
-func (s *Store) readyFor(ctx context.Context, calls []exchange.Call) error {
+func (s *Store) readyFor(ctx context.Context, calls ...exchange.Call) error {
 	if err := s.ready(ctx); err != nil || s.server.done.Load() {
 		return err
 	}

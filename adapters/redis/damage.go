@@ -107,7 +107,7 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *exchange.Dam
 		}}
 	}
 
-	if err := s.readyFor(ctx, calls); err != nil {
+	if err := s.readyFor(ctx, calls...); err != nil {
 		return err // records of a newer program are not damaged
 	}
 	o := s.link.Run(ctx, calls)[0]

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -64,14 +63,9 @@ func (s *Link) RunCoalesced(ctx context.Context, c Call) Outcome {
 
 	select {
 	case o := <-g.done:
-		if Retryable(o.Err) || errors.Is(o.Err, errDropped) || goredis.HasErrorPrefix(o.Err, "NOSCRIPT") {
-			all, err := Await(ctx, s, func() []Outcome { return s.Run(ctx, []Call{c}) })
-			if err != nil {
-				return Outcome{Err: err}
-			}
-			return all[0]
+		if o.Err != nil {
+			o.Value, o.Err = s.afterFault(ctx, c, o.Err)
 		}
-		o.Err = Translate(ctx, c.Script.Locate(o.Err))
 		return o
 	case <-ctx.Done():
 		s.connections.gaveUp(ctx, began)

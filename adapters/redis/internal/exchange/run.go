@@ -11,33 +11,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Call is a script to run, or a plain command that reads.
-type Call struct {
-	Script *Script
-	// Command is the name of the plain command of a call without a script.
-	Command string
-	Keys    []any // texts
-	Args    []any
-	// NoRetry forbids the client to repeat the call after an error of unknown outcome.
-	NoRetry bool
-	// Size is the number of bytes in a push's entries, and Entries their number.
-	Size, Entries int
-	// Durable calls wait for replicas, if the store has WaitReplicas.
-	Durable bool
-}
-
-// Outcome is the result of a call.
-type Outcome struct {
-	Value any
-	Err   error
-}
-
-// noRetryCmd is a command that the client does not repeat.
-type noRetryCmd struct{ *goredis.Cmd }
-
-// NoRetry implements goredis.Cmder.
-func (noRetryCmd) NoRetry() bool { return true }
-
 // A call that the server has refused without running it is repeated for RetryFor. The wait between
 // two tries doubles, from firstBackoff up to lastBackoff.
 const (
@@ -185,43 +158,6 @@ func RunOn(ctx context.Context, server sender, c Call) (any, error) {
 			return cmd.Val(), Translate(ctx, c.Script.Locate(cmd.Err()))
 		}
 	}
-}
-
-// cmder returns the call's command in the form that the client runs.
-func (c *Call) cmder(cmd *goredis.Cmd) goredis.Cmder {
-	if c.NoRetry {
-		return noRetryCmd{cmd}
-	}
-	return cmd
-}
-
-// command returns EVALSHA, or EVAL with the full text, or the plain command.
-func command(ctx context.Context, c *Call, full bool) *goredis.Cmd {
-	if c.Script == nil {
-		args := make([]any, 1, 1+len(c.Keys)+len(c.Args))
-		args[0] = c.Command
-		cmd := goredis.NewCmd(ctx, append(append(args, c.Keys...), c.Args...)...)
-		cmd.SetFirstKeyPos(1)
-		return ofOneServer(cmd)
-	}
-
-	args := make([]any, 3, 3+len(c.Keys)+len(c.Args))
-	args[0], args[1], args[2] = "evalsha", c.Script.SHA, len(c.Keys)
-	if full {
-		args[0], args[1] = "eval", c.Script.Text
-	}
-	args = append(args, c.Keys...)
-	cmd := goredis.NewCmd(ctx, append(args, c.Args...)...)
-	cmd.SetFirstKeyPos(3)
-	return ofOneServer(cmd)
-}
-
-// ofOneServer returns a command as one whose keys are all in one slot. For any other command, the
-// client of a Cluster needs the positions of the keys. It asks any server for the list of all
-// commands, even a hanging one, and has every call wait for that.
-func ofOneServer[C goredis.Cmder](cmd C) C {
-	cmd.SetStepCount(1)
-	return cmd
 }
 
 // Ask runs a plain command that reads one key, and returns the zero value if that key does not
