@@ -1,6 +1,9 @@
 package core
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // FreshRetryCount is the RetryCount of a job that has not failed (docs/rules.md 1).
 const FreshRetryCount = -1
@@ -83,6 +86,20 @@ type Job struct {
 	// Payloads are in order of Payload.Compare, each Data once.
 	Payloads []Payload
 	State
+}
+
+// Buried returns the dead letter of a queued job that an operator buries at now. Its payloads are
+// those of the job.
+func (j *Job) Buried(now Instant) DeadLetter {
+	dead := j.deadLetter(now)
+	dead.Payloads, dead.Error, dead.Group = j.Payloads, cmp.Or(j.Error, BuriedByHand), BuriedByHand
+	return dead
+}
+
+// deadLetter returns a dead letter with the fields that every burial of the job takes from it.
+// Payloads, Error and Group are left to the caller.
+func (j *Job) deadLetter(now Instant) DeadLetter {
+	return DeadLetter{ID: j.ID, ChangedAt: now, Tags: j.Tags}
 }
 
 // Receipt names the lease and the turn that claimed a job. A settlement carries it, so a late

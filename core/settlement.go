@@ -86,7 +86,8 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 		return Job{}, DeadLetter{}
 	}
 	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
-	dead = DeadLetter{ID: claimed.ID, ChangedAt: now, Error: ErrorText(s.BuryError), Tags: claimed.Tags}
+	dead = claimed.deadLetter(now)
+	dead.Error = ErrorText(s.BuryError)
 	if s.Buries() {
 		dead.Group = GroupName(s.Group)
 	}
@@ -113,18 +114,12 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 }
 
 func (b PutBack) state(claimed State, now Instant) State {
-	s := State{
-		PerformAt:  claimed.PerformAt,
-		RetryCount: b.RetryCount,
-		Recoveries: b.Recoveries,
-		FirstPush:  claimed.FirstPush,
-		Error:      ErrorText(b.Error),
-		Tags:       claimed.Tags,
-	}
+	back := claimed
+	back.RetryCount, back.Recoveries, back.Error = b.RetryCount, b.Recoveries, ErrorText(b.Error)
 	if !b.SameTime {
-		s.PerformAt = now.Add(b.Delay)
+		back.PerformAt = now.Add(b.Delay)
 	}
-	return s
+	return back
 }
 
 // PayloadSettlement ends one payload of a claimed job as done. The job stays claimed with its other

@@ -70,14 +70,10 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 	remaining := slices.Concat(d.Payloads[:at], d.Payloads[at+1:])
 	merged, superseded := m.shard.rule().Merge(remaining, []core.Payload{edited})
 	m.shard.superseded += int64(superseded)
-	m.replace(d, core.DeadLetter{
-		ID:        d.ID,
-		Payloads:  merged,
-		ChangedAt: now,
-		Error:     d.Error,
-		Group:     d.Group,
-		Tags:      d.Tags,
-	})
+
+	changed := *d
+	changed.Payloads, changed.ChangedAt = merged, now
+	m.replace(d, changed)
 	return 1
 }
 

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 
 	"github.com/skeinq/skein/core"
@@ -25,14 +24,8 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return s.b.step(ctx, r.Shard, r.ValidateBury(), func(sh *shard, now core.Instant) ports.StepReply {
 		return sh.jobStep(&r, sh.taking(r.First, now, func(e *entity, taken []core.Payload) {
-			sh.morgue.bury(core.DeadLetter{
-				ID:        e.id,
-				Payloads:  taken,
-				ChangedAt: now,
-				Error:     cmp.Or(e.Error, core.BuriedByHand),
-				Group:     core.BuriedByHand,
-				Tags:      e.Tags,
-			})
+			job := core.Job{ID: e.id, Payloads: taken, State: e.State}
+			sh.morgue.bury(job.Buried(now))
 		}))
 	})
 }

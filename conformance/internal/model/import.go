@@ -56,7 +56,8 @@ func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 
 	if existing.ID == "" || d.ChangedAt > existing.ChangedAt {
 		group := s.enterGroup(existing.Group, d.Group, d.ChangedAt)
-		existing, changed = core.DeadLetter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: group}, true
+		existing, changed = d, true
+		existing.Group = group
 	}
 
 	existing.Payloads, existing.Tags = payloads, tags

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -85,15 +84,8 @@ func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, 
 				return false, finished
 			}
 
-			reason := cmp.Or(job.Error, core.BuriedByHand)
-			s.bury(core.DeadLetter{
-				ID:        job.ID,
-				Payloads:  taken,
-				ChangedAt: now,
-				Error:     reason,
-				Group:     core.BuriedByHand,
-				Tags:      job.Tags,
-			})
+			job.Payloads = taken
+			s.bury(job.Buried(now))
 			return true, finished
 		})
 }
