@@ -166,7 +166,7 @@ func changeArgs(c *ports.ScheduleChange) (args []any, size int, err error) {
 	for i := range c.Entries {
 		e := &c.Entries[i]
 		times = appendWhen(times, e.When)
-		packed := record.AppendPacked(nil, &e.Payload, e.Tags)
+		packed := record.AppendPushed(nil, &e.Payload, e.Tags)
 		size += len(packed)
 		args = append(args, packed)
 	}

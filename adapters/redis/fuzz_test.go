@@ -45,9 +45,8 @@ func FuzzReply(f *testing.F) {
 		_, _ = turned(&r, true)
 		r = record.ReplyOf(value)
 		_, _ = acquired(&r)
-		for _, dead := range []bool{false, true} {
-			_, _ = parseView("a", value, dead)
-		}
+		_, _ = parseView("a", value, jobKind)
+		_, _ = parseView("a", value, deadKind)
 		_, _ = parseFound(value, &ports.FindRequest{ID: "a"}, core.Shard{})
 
 		r = record.ReplyOf(value)
@@ -61,9 +60,8 @@ func FuzzReply(f *testing.F) {
 		var sums *storekit.History
 		_ = addHour(&sums, &ports.HistoryRequest{}, value)
 		o := exchange.Outcome{Value: value}
-		for _, dead := range []bool{false, true} {
-			_, _, _ = addRows(&o, dead, map[string]row{})
-		}
+		_, _, _ = addRows(&o, jobKind, map[string]row[core.Job]{})
+		_, _, _ = addRows(&o, deadKind, map[string]row[core.DeadLetter]{})
 		r = record.ReplyOf(value)
 		_ = r.Members(true)
 		_, _, _ = parseHead(&o)

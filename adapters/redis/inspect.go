@@ -210,13 +210,13 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 	_ = r.Text()
 	found := ports.Found{Shard: shard}
 
-	queued, err := parseView(request.ID, r.Next(), false)
+	queued, err := parseView(request.ID, r.Next(), jobKind)
 	if err != nil {
 		return ports.Found{}, err
 	}
 	if queued != nil {
-		found.Queued = &ports.JobView{Job: queued.Job, Count: request.Counted(queued.count)}
-		found.AddNext(request, ports.PlaceQueued, queued.Payloads, queued.more)
+		found.Queued = &ports.JobView{Job: queued.entry, Count: request.Counted(queued.count)}
+		found.AddNext(request, ports.PlaceQueued, queued.entry.Payloads, queued.more)
 	}
 
 	claim, err := parseFoundClaim(request.ID, r.Next())
@@ -232,13 +232,13 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		found.AddNext(request, ports.PlaceClaimed, claim.Payloads, claim.more)
 	}
 
-	dead, err := parseView(request.ID, r.Next(), true)
+	dead, err := parseView(request.ID, r.Next(), deadKind)
 	if err != nil {
 		return ports.Found{}, err
 	}
 	if dead != nil {
-		found.DeadLetter = &ports.DeadLetterView{DeadLetter: *dead.DeadLetter(), Count: request.Counted(dead.count)}
-		found.AddNext(request, ports.PlaceDead, dead.Payloads, dead.more)
+		found.DeadLetter = &ports.DeadLetterView{DeadLetter: dead.entry, Count: request.Counted(dead.count)}
+		found.AddNext(request, ports.PlaceDead, dead.entry.Payloads, dead.more)
 	}
 
 	s := r.List()
@@ -270,14 +270,14 @@ func parseStanding(r *record.Reply) ports.Standing {
 }
 
 // foundItem is a job or dead letter that was found, with some of its payloads.
-type foundItem struct {
-	row
+type foundItem[T any] struct {
+	row[T]
 	more bool
 }
 
-// parseView reads {PerformAt, packed job or dead letter, how many payloads it has, whether others
+// parseView reads {PerformAt or ChangedAt, packed job or dead letter, how many payloads it has, whether others
 // follow}, or nil.
-func parseView(id string, value any, dead bool) (*foundItem, error) {
+func parseView[T any](id string, value any, k kind[T]) (*foundItem[T], error) {
 	if value == nil {
 		return nil, nil
 	}
@@ -287,8 +287,8 @@ func parseView(id string, value any, dead bool) (*foundItem, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	one, err := record.ParseStored(id, text, at, dead)
-	return &foundItem{row{one, int(count)}, more}, err
+	entry, err := k.parse(id, text, at)
+	return &foundItem[T]{row[T]{entry, int(count)}, more}, err
 }
 
 // foundClaim is a claim that was found, with some of its payloads.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -118,6 +119,9 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 		Args:   args,
 	})
 }
+
+// scoreArg returns a score as the argument of a script, which reads it back unchanged.
+func scoreArg(score float64) string { return strconv.FormatFloat(core.NormalScore(score), 'g', -1, 64) }
 
 // Cancel implements [ports.Operator].
 func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {

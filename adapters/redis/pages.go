@@ -18,33 +18,39 @@ const (
 )
 
 // page is a page of a list.
-type page struct {
-	rows      []row
+type page[T any] struct {
+	rows      []row[T]
 	next      ports.Cursor
 	unreached []core.Shard
 }
 
-// row is an entry of a list, with the first of its payloads.
-type row struct {
-	record.Stored
+// row is a job or a dead letter with some of its payloads, and how many it has.
+type row[T any] struct {
+	entry T
 	count int
 }
 
-// page finds the entries of a page, and then reads only these.
-func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []core.Shard) (page, error) {
-	look := &looker{store: s, list: l, pager: storekit.NewPager[storekit.Listed](r, l.byID)}
+// readPage finds the entries of a page, and then reads only these.
+func readPage[T any](
+	ctx context.Context,
+	s *Store,
+	l *list[T],
+	r ports.PageRequest,
+	shards []core.Shard,
+) (page[T], error) {
+	look := &looker{store: s, order: l.order, pager: storekit.NewPager[storekit.Listed](r, l.byID)}
 	var lost storekit.Lost
 	if err := storekit.FindPlaces(ctx, look.pager, shards, &lost, look.look); err != nil {
-		return page{}, err
+		return page[T]{}, err
 	}
 
 	places, next := look.pager.Page()
-	rows, err := s.rows(ctx, l, r, places, &lost)
+	rows, err := readRows(ctx, s, l, r, places, &lost)
 	if err != nil {
-		return page{}, err
+		return page[T]{}, err
 	}
 	unreached, err := lost.Shards(len(shards))
-	return page{rows: rows, next: next, unreached: unreached}, err
+	return page[T]{rows: rows, next: next, unreached: unreached}, err
 }
 
 // wanted are ids of a shard that are still to be read.
@@ -53,15 +59,16 @@ type wanted struct {
 	ids   []any // texts
 }
 
-// rows reads the entries at some places, and returns those that still exist, in that order. An
+// readRows reads the entries at some places, and returns those that still exist, in that order. An
 // entry that has moved meanwhile is left out, since the next page begins behind its old place.
-func (s *Store) rows(
+func readRows[T any](
 	ctx context.Context,
-	l list,
+	s *Store,
+	l *list[T],
 	r ports.PageRequest,
 	places []storekit.Listed,
 	lost *storekit.Lost,
-) ([]row, error) {
+) ([]row[T], error) {
 	var open []wanted
 	at := make(map[core.Shard]int)
 	for _, p := range places {
@@ -73,20 +80,20 @@ func (s *Store) rows(
 		open[i].ids = append(open[i].ids, p.At.ID)
 	}
 
-	found := make(map[string]row, len(places))
+	found := make(map[string]row[T], len(places))
 	for len(open) > 0 {
 		some := open[:scriptsOfExchange(open, r.Payloads)]
 		open = open[len(some):]
 
 		calls, shards := make([]exchange.Call, len(some)), make([]core.Shard, len(some))
 		for i, w := range some {
-			args := append([]any{boolArg(l.dead), max(0, r.Payloads), r.ErrorBytes}, w.ids...)
+			args := append([]any{boolArg(l.kind.dead), max(0, r.Payloads), r.ErrorBytes}, w.ids...)
 			calls[i] = exchange.Call{Script: rowsScript, Keys: s.firstKeys(w.shard, jobKeys), Args: args}
 			shards[i] = w.shard
 		}
 
 		err := s.eachReached(ctx, scriptApart, shards, calls, lost, func(i int, o *exchange.Outcome) error {
-			reached, missing, err := addRows(o, l.dead, found)
+			reached, missing, err := addRows(o, l.kind, found)
 			if missing > 0 {
 				err = s.torn(ctx, calls[i].Keys[0].(string))
 			}
@@ -103,11 +110,9 @@ func (s *Store) rows(
 		}
 	}
 
-	var rows []row
+	var rows []row[T]
 	for _, p := range places {
-		if v, ok := found[p.At.ID]; ok &&
-			(l.key == nil || l.key(&v.Job) == p.At.Key) &&
-			(l.group == "" || l.group == v.Group) {
+		if v, ok := found[p.At.ID]; ok && l.stands(&v.entry, p.At) {
 			rows = append(rows, v)
 		}
 	}
@@ -129,7 +134,7 @@ func scriptsOfExchange(open []wanted, payloads int) int {
 
 // addRows adds the entries that the rows script has found, by id. It returns how many of the ids
 // the script has read, at least one, and how many of them miss a part.
-func addRows(o *exchange.Outcome, dead bool, found map[string]row) (reached, missing int, err error) {
+func addRows[T any](o *exchange.Outcome, k kind[T], found map[string]row[T]) (reached, missing int, err error) {
 	r := record.ReplyOf(o.Value)
 	_ = r.Text()
 	reached, missing = int(r.Int()), int(r.Int())
@@ -139,11 +144,11 @@ func addRows(o *exchange.Outcome, dead bool, found map[string]row) (reached, mis
 		if err := r.Err(); err != nil {
 			return 0, 0, err
 		}
-		one, err := record.ParseStored(id, text, core.Instant(at), dead)
+		entry, err := k.parse(id, text, core.Instant(at))
 		if err != nil {
 			return 0, 0, err
 		}
-		found[id] = row{Stored: one, count: int(count)}
+		found[id] = row[T]{entry, int(count)}
 	}
 	return max(1, reached), missing, r.Err()
 }
@@ -160,10 +165,10 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 		return ports.JobsPage{}, err
 	}
 
-	p, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, shards)
+	p, err := readPage(ctx, s, &jobLists[r.SortBy], r.PageRequest, shards)
 	page := ports.JobsPage{Next: p.next, Unreached: p.unreached}
 	for i := range p.rows {
-		page.Jobs = append(page.Jobs, ports.JobView{Job: p.rows[i].Job, Count: r.Counted(p.rows[i].count)})
+		page.Jobs = append(page.Jobs, ports.JobView{Job: p.rows[i].entry, Count: r.Counted(p.rows[i].count)})
 	}
 	if r.Fresh {
 		page.Jobs = storekit.FreshOf(page.Jobs)
@@ -184,11 +189,11 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	}
 	letters.group = r.Group
 
-	p, err := s.page(ctx, letters, r.PageRequest, shards)
+	p, err := readPage(ctx, s, &letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: p.next, Unreached: p.unreached}
 	for i := range p.rows {
 		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{
-			DeadLetter: *p.rows[i].DeadLetter(),
+			DeadLetter: p.rows[i].entry,
 			Count:      r.Counted(p.rows[i].count),
 		})
 	}

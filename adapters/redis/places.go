@@ -11,47 +11,71 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// list is an order in which entries of shards are listed.
-type list struct {
+// order is an order in which entries of shards are listed.
+type order struct {
 	// sets are the keys of the sorted sets that together have the entries.
 	sets []int
 	byID bool
-	dead bool
 	// group is the group of the listed dead letters, which has a set of its own. "" means all groups.
 	group string
-	// key is the sort key before the id. It is nil in lists by id.
-	key func(*core.Job) int64
 }
 
-func timeOf(j *core.Job) int64  { return int64(j.PerformAt) }
-func countOf(j *core.Job) int64 { return int64(j.RetryCount) }
+// list is an order of jobs or of dead letters.
+type list[T any] struct {
+	order
+	kind kind[T]
+	// key is the sort key before the id. It is nil in lists by id.
+	key func(*T) int64
+}
 
-// jobLists are the lists of jobs. deadByTime and deadByID are the lists of dead letters.
+// kind is what differs between jobs and dead letters that are read.
+type kind[T any] struct {
+	// dead is true for dead letters.
+	dead  bool
+	parse func(id, text string, at core.Instant) (T, error)
+	// group is nil for jobs, which have none.
+	group func(*T) string
+}
+
+// stands reports whether an entry, as it was read, still stands at the place where it was found.
+func (l *list[T]) stands(entry *T, at ports.Cursor) bool {
+	return (l.key == nil || l.key(entry) == at.Key) && (l.group == "" || l.kind.group(entry) == l.group)
+}
+
+func timeOf(j *core.Job) int64          { return int64(j.PerformAt) }
+func countOf(j *core.Job) int64         { return int64(j.RetryCount) }
+func changeOf(d *core.DeadLetter) int64 { return int64(d.ChangedAt) }
+func groupOf(d *core.DeadLetter) string { return d.Group }
+
+// The kinds of entries, and their lists.
 var (
-	jobLists = [...]list{
-		ports.ByTime:          {sets: []int{keyReady, keyParked}, key: timeOf},
-		ports.ByID:            {sets: []int{keyByID}, byID: true},
-		ports.RetryingByTime:  {sets: []int{keyRetriesByTime}, key: timeOf},
-		ports.RetryingByID:    {sets: []int{keyRetriesByID}, byID: true},
-		ports.RetryingByCount: {sets: []int{keyRetriesByCount}, key: countOf},
+	jobKind  = kind[core.Job]{parse: record.ParseJob}
+	deadKind = kind[core.DeadLetter]{dead: true, parse: record.ParseDeadLetter, group: groupOf}
+
+	jobLists = [...]list[core.Job]{
+		ports.ByTime:          {order{sets: []int{keyReady, keyParked}}, jobKind, timeOf},
+		ports.ByID:            {order{sets: []int{keyByID}, byID: true}, jobKind, nil},
+		ports.RetryingByTime:  {order{sets: []int{keyRetriesByTime}}, jobKind, timeOf},
+		ports.RetryingByID:    {order{sets: []int{keyRetriesByID}, byID: true}, jobKind, nil},
+		ports.RetryingByCount: {order{sets: []int{keyRetriesByCount}}, jobKind, countOf},
 	}
-	deadByTime = list{sets: []int{keyDeadByTime}, key: timeOf, dead: true}
-	deadByID   = list{sets: []int{keyDeadByID}, byID: true, dead: true}
+	deadByTime = list[core.DeadLetter]{order{sets: []int{keyDeadByTime}}, deadKind, changeOf}
+	deadByID   = list[core.DeadLetter]{order{sets: []int{keyDeadByID}, byID: true}, deadKind, nil}
 )
 
 // looker finds the places of a page.
 type looker struct {
 	store *Store
-	list  list
+	order order
 	pager *storekit.Pager[storekit.Listed]
 }
 
 // look finds the first places of shards, by plain commands. A script must search only if more
 // entries than requested have exactly the score that the page begins at, and stand before it.
 func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
-	calls := make([]exchange.Call, 0, len(asks)*len(l.list.sets))
+	calls := make([]exchange.Call, 0, len(asks)*len(l.order.sets))
 	for _, ask := range asks {
-		for _, set := range l.list.sets {
+		for _, set := range l.order.sets {
 			calls = append(calls, l.rangeCall(ask, set))
 		}
 	}
@@ -60,29 +84,29 @@ func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answe
 	var stuck []int
 	var searches []exchange.Call
 	for i, o := range l.store.runApartBy(ctx, plainApart, calls) {
-		ask := asks[i/len(l.list.sets)]
+		ask := asks[i/len(l.order.sets)]
 		parts[i] = l.answer(ask, o)
 		if left := len(parts[i].Places); parts[i].More && left < ask.Most && (left == 0 || ask.Most == l.pager.Need()) {
 			stuck = append(stuck, i)
-			searches = append(searches, l.search(ask, l.list.sets[i%len(l.list.sets)]))
+			searches = append(searches, l.search(ask, l.order.sets[i%len(l.order.sets)]))
 		}
 	}
 
 	for k, o := range l.store.runApartBy(ctx, scriptApart, searches) {
-		parts[stuck[k]] = l.answer(asks[stuck[k]/len(l.list.sets)], o)
+		parts[stuck[k]] = l.answer(asks[stuck[k]/len(l.order.sets)], o)
 	}
 
 	answers := make([]storekit.Answer, len(asks))
 	for i := range answers {
-		answers[i] = l.merged(parts[i*len(l.list.sets):(i+1)*len(l.list.sets)], asks[i].Most)
+		answers[i] = l.merged(parts[i*len(l.order.sets):(i+1)*len(l.order.sets)], asks[i].Most)
 	}
 	return answers
 }
 
 // sortedSet names a sorted set of the list in a shard.
 func (l *looker) sortedSet(shard core.Shard, set int) []any {
-	if l.list.group != "" {
-		return []any{l.store.groupKey(shard, l.list.group)}
+	if l.order.group != "" {
+		return []any{l.store.groupKey(shard, l.order.group)}
 	}
 	return l.store.someKeys(shard, set)
 }
@@ -93,7 +117,7 @@ func (l *looker) rangeCall(ask storekit.Ask, set int) exchange.Call {
 	start, descending := l.pager.Start(), l.pager.Descending()
 
 	switch {
-	case l.list.byID:
+	case l.order.byID:
 		from, to := l.lexRange()
 		c.Args = []any{from, to, "bylex"}
 	case start.Behind && descending:
@@ -107,10 +131,10 @@ func (l *looker) rangeCall(ask storekit.Ask, set int) exchange.Call {
 	if descending {
 		c.Args = append(c.Args, "rev")
 	}
-	if l.list.byID || start.Behind {
+	if l.order.byID || start.Behind {
 		c.Args = append(c.Args, "limit", 0, ask.Most)
 	}
-	if !l.list.byID {
+	if !l.order.byID {
 		c.Args = append(c.Args, "withscores")
 	}
 	return c
@@ -156,7 +180,7 @@ func (l *looker) answer(ask storekit.Ask, o exchange.Outcome) storekit.Answer {
 		return storekit.Answer{Err: o.Err}
 	}
 	r := record.ReplyOf(o.Value)
-	places := r.Members(!l.list.byID)
+	places := r.Members(!l.order.byID)
 	more := len(places) >= ask.Most
 	places = slices.DeleteFunc(places, func(at ports.Cursor) bool { return !l.pager.Begins(at) })
 	return storekit.Answer{Places: places, More: more, Err: r.Err()}

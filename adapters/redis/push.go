@@ -91,10 +91,7 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 	size, ids := 0, 0
 	for k, at := range list {
 		e := &p.r.Entries[at.Position]
-		more := len(e.Data) + len(e.Meta) + 11
-		if e.Tags != "" {
-			more += len(e.Tags) + 14
-		}
+		more := record.PushedSize(&e.Payload, e.Tags)
 		if k == pushEntries || k > 0 && size+more > core.MaxStepBytes {
 			list = list[:k]
 			break
@@ -110,7 +107,7 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 	buffer := make([]byte, 0, size)
 	for _, at := range list {
 		e, from := &p.r.Entries[at.Position], len(buffer)
-		buffer = record.AppendPacked(buffer, &e.Payload, e.Tags)
+		buffer = record.AppendPushed(buffer, &e.Payload, e.Tags)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
 

@@ -49,9 +49,10 @@ func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 		"a list of many more":       func(s string) string { return s[:1] + "\xff" + s[2:] },
 		"a first push of no time":   replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xffdata"),
 		"a cut first push":          replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff"),
+		"cut tags":                  replace("\x10\x00\x00\x00\x00\x00\x00\x01\x00\x09tags"),
 		"a cut Meta":                replace("\x04\x00\x00\x00\x00\x00\x00\x01\x00\x09meta"),
 		"a cut error": replace(
-			"\x10\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09boom",
+			"\x20\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09boom",
 		),
 		"many and more":            replace("\x02more"),
 		"a score that is infinite": replace("\x01\xff\xf0\x00\x00\x00\x00\x00\x00data"),
@@ -129,7 +130,7 @@ func TestRedisDamagedClaimsFreeTheirID(t *testing.T) {
 		}, func(w *worker) error { return w.turn(ports.TurnRequest{Settlements: w.settle("a", failure())}) }},
 		"a retry of a list with more behind": {func(s string) string {
 			from := 34 + int(s[24])<<8 + int(s[25])
-			return s[:from] + "\x20\x00\x00\x00\x01" + strings.Repeat("\x00", 14) + "more"
+			return s[:from] + "\x03\x00\x00\x00\x01" + strings.Repeat("\x00", 14) + "more"
 		}, func(w *worker) error { return w.turn(ports.TurnRequest{Settlements: w.settle("a", failure())}) }},
 		"a takeover": {cut(12), func(w *worker) error {
 			must(w.t, w.store.Release(w.t.Context(), w.lease))

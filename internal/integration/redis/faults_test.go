@@ -193,7 +193,8 @@ var forms = []struct {
 	{5, ""},
 	{0, strings.Repeat("\xff", 64)},
 	{0, "\x02 many payloads, and more"},
-	{0, "\x20\xff\xff\xff\xff a list without an end"},
+	{0, "\x03\xff\xff\xff\xff a list without an end"},
+	{0, "\x10\x00\x00\x00\x00\x00\x00\x01\xff\xff tags without an end"},
 	{1, "\x00"},
 	{0, "\x01\x7f\xf8\x00\x00\x00\x00\x00\x00 a score that is no number"},
 }

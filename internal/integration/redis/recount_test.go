@@ -243,17 +243,13 @@ func (w *stepped) agrees(what string) {
 
 // packedRetry returns the RetryCount of a packed job, as lua/lib/packed.lua has it.
 func packedRetry(packed string) int32 {
-	flags, at := packed[0], 1
-	const wide, many, first, failed, listed = 1, 2, 8, 16, 32
-	switch {
-	case flags&(many|listed) != 0:
-	case flags&wide != 0:
-		at += 8
-	default:
-		at += 7
-	}
+	const first, tags, failed = 8, 16, 32
+	flags, at := packed[0], 1+[...]int{7, 8, 0, 0}[packed[0]&3]
 	if flags&first != 0 {
 		at += 8
+	}
+	if flags&tags != 0 {
+		at += 2 + int(binary.BigEndian.Uint16([]byte(packed[at:])))
 	}
 	if flags&failed == 0 {
 		return -1

@@ -41,8 +41,7 @@ func Claimer(r *ports.TurnRequest) (string, error) {
 	return string(b), nil
 }
 
-// readClaimer reads the result of Claimer, without its length. It ignores what follows the node:
-// in records of snapshots before 2026-11-22, that is the lane.
+// readClaimer reads the result of Claimer, without its length.
 func readClaimer(text string, v *ports.ClaimView) error {
 	remaining := []byte(text)
 	for _, field := range []*string{&v.Owner, &v.Node} {
@@ -52,6 +51,9 @@ func readClaimer(text string, v *ports.ClaimView) error {
 		}
 		*field = string(remaining[size : size+int(n)])
 		remaining = remaining[size+int(n):]
+	}
+	if len(remaining) > 0 {
+		return ErrStored
 	}
 	return nil
 }

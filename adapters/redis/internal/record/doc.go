@@ -2,7 +2,8 @@
 // claims, cancels, dead letters and set-aside records, and the values in the replies of scripts.
 // It has no client and sends nothing.
 //
-//   - packed.go has the record of an id, and aside.go that of a record which could not be read.
+//   - packed.go has the record of a job, and the parts that it has in common with that of a dead
+//     letter, which letter.go has. aside.go has the record of one that could not be read.
 //   - claim.go has claims, receipts and cancels.
 //   - settlement.go has the settlements of a turn.
 //   - reply.go reads replies, value after value.

@@ -6,55 +6,150 @@ import (
 	"math"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Flags of a packed job; lua/lib/packed.lua describes it.
+// The lowest two bits of a record's flags are the kind of its payloads. lua/lib/packed.lua
+// describes the format.
 const (
-	flagWide = 1 << iota
-	flagMany
-	flagTagged
+	kindNarrow = iota // one, whose score is in whole microseconds
+	kindWide          // one, whose score is a double
+	kindMany          // a sorted set has them
+	kindListed        // the record has them as a list
+
+	kindMask = 3
+)
+
+// The other flags of a record.
+const (
+	flagAnnotated = 1 << (iota + 2)
 	flagFirst
+	flagTags
 	flagFailed
-	flagListed
+	flagAlone
 )
 
 // ErrStored reports a stored value that none of the store's scripts has written.
 var ErrStored = errors.New("redis: a stored value can't be read; check whether another program writes to Skein's keys")
 
-// AppendPacked appends a packed fresh job with one payload and some tags that is due now.
-func AppendPacked(b []byte, p *core.Payload, tags core.Tags) []byte {
-	score, flags := core.NormalScore(p.Score), byte(0)
-	if len(p.Meta) > 0 {
-		flags = flagTagged
-	}
-	if tags != "" {
-		flags |= flagFailed
+// encoder writes a record: each method appends a part, and adds its flag.
+type encoder struct {
+	b []byte
+	// flags is the position of the flags in b.
+	flags int
+}
+
+// begin appends the flags of a record.
+func begin(b []byte) encoder { return encoder{b: append(b, 0), flags: len(b)} }
+
+func (e *encoder) flag(f byte) { e.b[e.flags] |= f }
+
+// AppendPushed appends the packed job of an entry that is due now: a fresh one with one payload and
+// some tags.
+func AppendPushed(b []byte, p *core.Payload, tags core.Tags) []byte {
+	e := begin(b)
+	e.score(p.Score)
+	e.tags(tags)
+	e.only(p)
+	return e.b
+}
+
+// PushedSize returns the largest number of bytes that AppendPushed appends.
+func PushedSize(p *core.Payload, tags core.Tags) int {
+	const flagsScoreAndLengths = 1 + 8 + 2 + 2
+	return flagsScoreAndLengths + len(tags) + len(p.Meta) + len(p.Data)
+}
+
+// AppendJob appends a packed job, without its id and PerformAt.
+func AppendJob(b []byte, j *core.Job) []byte {
+	e := begin(b)
+	e.scoreOf(j.Payloads)
+	if j.FirstPush != j.PerformAt {
+		e.flag(flagFirst)
+		e.b = binary.BigEndian.AppendUint64(e.b, uint64(j.FirstPush))
 	}
 
+	e.tags(j.Tags)
+	if !j.Fresh() || j.Recoveries > 0 || j.Error != "" {
+		e.flag(flagFailed)
+		if j.Alone() {
+			e.flag(flagAlone)
+		}
+		e.b = binary.BigEndian.AppendUint32(e.b, uint32(int32(j.RetryCount)))
+		e.b = binary.BigEndian.AppendUint32(e.b, uint32(j.Recoveries))
+		e.failure(j.Error)
+	}
+
+	e.payloads(j.Payloads)
+	return e.b
+}
+
+// score appends the score of the only payload, and sets the kind.
+func (e *encoder) score(score float64) {
+	score = core.NormalScore(score)
 	micros := math.Floor(float64(score*1e6) + 0.5)
 	if micros >= 0 && micros <= float64(core.MaxInstant) && micros/1e6 == score {
-		b = append(b, flags)
-		b = append(b, binary.BigEndian.AppendUint64(nil, uint64(micros))[1:]...)
+		var text [8]byte
+		binary.BigEndian.PutUint64(text[:], uint64(micros))
+		e.b = append(e.b, text[1:]...)
+		return
+	}
+	e.flag(kindWide)
+	e.double(score)
+}
+
+// scoreOf appends the score if there is one payload. Otherwise it sets the kind of a list.
+func (e *encoder) scoreOf(payloads []core.Payload) {
+	if len(payloads) == 1 {
+		e.score(payloads[0].Score)
 	} else {
-		b = append(b, flags|flagWide)
-		b = binary.BigEndian.AppendUint64(b, math.Float64bits(score))
+		e.flag(kindListed)
 	}
+}
 
+func (e *encoder) double(score float64) {
+	e.b = binary.BigEndian.AppendUint64(e.b, math.Float64bits(score))
+}
+
+func (e *encoder) tags(tags core.Tags) {
 	if tags != "" {
-		none := int32(core.FreshRetryCount)
-		text := storekit.WithTags(tags, "")
-		b = binary.BigEndian.AppendUint32(b, uint32(none))
-		b = binary.BigEndian.AppendUint32(b, 0) // Recoveries
-		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
-		b = append(b, text...)
+		e.flag(flagTags)
+		e.b = binary.BigEndian.AppendUint16(e.b, uint16(len(tags)))
+		e.b = append(e.b, tags...)
 	}
+}
 
+// failure appends an error. The flag and what else stands before the error differ between jobs and
+// dead letters.
+func (e *encoder) failure(text string) {
+	e.b = binary.BigEndian.AppendUint32(e.b, uint32(len(text)))
+	e.b = append(e.b, text...)
+}
+
+// only appends the only payload, whose score stands before.
+func (e *encoder) only(p *core.Payload) {
 	if len(p.Meta) > 0 {
-		b = binary.BigEndian.AppendUint16(b, uint16(len(p.Meta)))
-		b = append(b, p.Meta...)
+		e.flag(flagAnnotated)
+		e.b = binary.BigEndian.AppendUint16(e.b, uint16(len(p.Meta)))
+		e.b = append(e.b, p.Meta...)
 	}
-	return append(b, p.Data...)
+	e.b = append(e.b, p.Data...)
+}
+
+// payloads appends the only payload, or a list.
+func (e *encoder) payloads(payloads []core.Payload) {
+	if len(payloads) == 1 {
+		e.only(&payloads[0])
+		return
+	}
+	e.b = binary.BigEndian.AppendUint32(e.b, uint32(len(payloads)))
+	for i := range payloads {
+		p := &payloads[i]
+		e.double(core.NormalScore(p.Score))
+		e.b = binary.BigEndian.AppendUint32(e.b, uint32(len(p.Data)))
+		e.b = binary.BigEndian.AppendUint16(e.b, uint16(len(p.Meta)))
+		e.b = append(e.b, p.Data...)
+		e.b = append(e.b, p.Meta...)
+	}
 }
 
 // decoder reads a stored value that a script returned. After the end of the value it returns zeros,
@@ -90,82 +185,69 @@ func (s *decoder) instant() core.Instant { return core.Instant(s.number(8) & mat
 
 func (s *decoder) double() float64 { return math.Float64frombits(s.number(8)) }
 
-// Stored is a job or a dead letter. A dead letter is stored behind its group, as a job whose
-// PerformAt is when it changed.
-type Stored struct {
-	core.Job
-	Group string
-}
-
-// ParseStored reads the record of an id.
-func ParseStored(id, text string, at core.Instant, dead bool) (Stored, error) {
+// ParseJob reads a packed job of an id, with its PerformAt.
+func ParseJob(id, text string, at core.Instant) (core.Job, error) {
 	s := decoder{rest: text}
-	var group string
-	if dead {
-		group = s.sized(1)
-	}
-	job, err := s.job(id, at)
-	return Stored{Job: job, Group: group}, err
-}
-
-// DeadLetter returns the stored value as a dead letter, or nil for nil.
-func (s *Stored) DeadLetter() *core.DeadLetter {
-	if s == nil {
-		return nil
-	}
-	return &core.DeadLetter{
-		ID:        s.ID,
-		Payloads:  s.Payloads,
-		ChangedAt: s.PerformAt,
-		Error:     s.Error,
-		Group:     s.Group,
-		Tags:      s.Tags,
-	}
+	return s.job(id, at)
 }
 
 // job reads a packed job to its end.
 func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	flags := s.number(1)
+	score := s.score(flags)
 	job := core.Job{ID: id, State: core.State{PerformAt: at, FirstPush: at, RetryCount: core.FreshRetryCount}}
-
-	var one core.Payload
-	switch {
-	case flags&flagMany != 0:
-		return core.Job{}, ErrStored // scripts expand sets to lists
-	case flags&flagListed != 0:
-	case flags&flagWide != 0:
-		one.Score = s.double()
-	default:
-		one.Score = float64(s.number(7)) / 1e6
-	}
-
 	if flags&flagFirst != 0 {
 		job.FirstPush = s.instant()
 	}
+
+	job.Tags = s.tags(flags)
 	if flags&flagFailed != 0 {
 		job.RetryCount = int(int32(s.number(4)))
 		job.Recoveries = int(s.number(4))
-		job.Tags, job.Error = storekit.CutTags(s.sized(4))
+		job.Error = s.failure()
 	}
 
-	if flags&flagListed != 0 {
-		job.Payloads = s.payloads()
-	} else {
-		if flags&flagTagged != 0 {
-			one.Meta = bytesOf(s.sized(2))
-		}
-		one.Data = []byte(s.take(len(s.rest)))
-		job.Payloads = []core.Payload{one}
-	}
-
+	job.Payloads = s.payloads(flags, score)
 	if s.bad || s.rest != "" {
 		return core.Job{}, ErrStored
 	}
 	return job, nil
 }
 
-// payloads reads the list of a packed job.
-func (s *decoder) payloads() []core.Payload {
+// score reads the score of the only payload. It is 0 for another kind. A record with many payloads
+// is bad, because scripts expand sets to lists.
+func (s *decoder) score(flags uint64) float64 {
+	switch flags & kindMask {
+	case kindMany:
+		s.bad = true
+	case kindWide:
+		return s.double()
+	case kindNarrow:
+		return float64(s.number(7)) / 1e6
+	}
+	return 0
+}
+
+func (s *decoder) tags(flags uint64) core.Tags {
+	if flags&flagTags == 0 {
+		return ""
+	}
+	return core.Tags(s.sized(2))
+}
+
+func (s *decoder) failure() string { return s.sized(4) }
+
+// payloads reads the only payload, which has the given score, or a list.
+func (s *decoder) payloads(flags uint64, score float64) []core.Payload {
+	if flags&kindMask != kindListed {
+		only := core.Payload{Score: score}
+		if flags&flagAnnotated != 0 {
+			only.Meta = bytesOf(s.sized(2))
+		}
+		only.Data = []byte(s.take(len(s.rest)))
+		return []core.Payload{only}
+	}
+
 	n := s.number(4)
 	var list []core.Payload
 	for ; n > 0 && !s.bad; n-- {
@@ -184,11 +266,4 @@ func bytesOf(text string) []byte {
 		return nil
 	}
 	return []byte(text)
-}
-
-// ParseGroup reads the counts of a group of dead letters. ok is false if they can't be read.
-func ParseGroup(name, text string) (g core.Group, ok bool) {
-	s := decoder{rest: text}
-	g = core.Group{Name: name, Count: int64(s.instant()), First: s.instant(), Last: s.instant()}
-	return g, !s.bad && s.rest == "" && g.Count > 0
 }

@@ -31,20 +31,22 @@ func TestRecordOfAPushIsRead(t *testing.T) {
 		{"largest", core.Payload{Data: []byte("p"), Score: math.MaxFloat64}, "", 9},
 		{"smallest", core.Payload{Data: []byte("p"), Score: math.SmallestNonzeroFloat64}, "", 9},
 		{"no data", core.Payload{Score: 1}, "", 8},
-		{"tags", core.Payload{Data: []byte("p"), Score: 1}, "a\x1fb", 25},
-		{"tags and meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, "a", 30},
+		{"tags", core.Payload{Data: []byte("p"), Score: 1}, "a\x1fb", 13},
+		{"tags and meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, "a", 18},
 		{"meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, "", 15},
 	}
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := AppendPacked(nil, &tt.payload, tt.tags)
+			rec := AppendPushed(nil, &tt.payload, tt.tags)
 			if got := len(rec) - len(tt.payload.Data); got != tt.header {
 				t.Errorf("the header has %d bytes, want %d", got, tt.header)
 			}
+			if most := PushedSize(&tt.payload, tt.tags); len(rec) > most {
+				t.Errorf("it has %d bytes, and PushedSize is %d", len(rec), most)
+			}
 
-			s := decoder{rest: string(rec)}
-			got, err := s.job("a", 5)
+			got, err := ParseJob("a", string(rec), 5)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,33 +61,86 @@ func TestRecordOfAPushIsRead(t *testing.T) {
 	}
 }
 
-func TestRecordsAreReadWhole(t *testing.T) {
-	full := core.Job{
+// fullJob is a job with a value in each field, and fullLetter is such a dead letter.
+func fullJob() core.Job {
+	return core.Job{
 		ID: "a",
 		Payloads: []core.Payload{
 			{Data: []byte("p"), Score: -1.5},
 			{Data: []byte{}, Score: 2, Meta: []byte("m")},
 		},
-		State: core.State{PerformAt: 9, FirstPush: 7, RetryCount: 3, Recoveries: 2, Error: "boom"},
+		State: core.State{PerformAt: 9, FirstPush: 7, RetryCount: 3, Recoveries: 2, Error: "boom", Tags: "x\x1fy"},
 	}
+}
 
-	text := "\x38" + "\x00\x00\x00\x00\x00\x00\x00\x07" + // first
-		"\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x04boom" +
-		"\x00\x00\x00\x02" +
+func fullLetter() core.DeadLetter {
+	j := fullJob()
+	return core.DeadLetter{
+		ID:        j.ID,
+		Payloads:  j.Payloads,
+		ChangedAt: 9,
+		Error:     j.Error,
+		Group:     "kind",
+		Tags:      j.Tags,
+	}
+}
+
+// The bytes of a record, which the scripts read and write too.
+const (
+	fullTags = "\x00\x03x\x1fy"
+	fullList = "\x00\x00\x00\x02" +
 		"\xbf\xf8\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00p" +
 		"\x40\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x01m"
+	fullJobText = "\x7b" + "\x00\x00\x00\x00\x00\x00\x00\x07" + fullTags +
+		"\x00\x00\x00\x03\x00\x00\x00\x02" + "\x00\x00\x00\x04boom" + fullList
+	fullLetterText = "\x04kind" + "\x33" + fullTags + "\x00\x00\x00\x04boom" + fullList
+)
 
-	s := decoder{rest: text}
-	got, err := s.job("a", 9)
-	if diff := cmp.Diff(full, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
+func TestRecordsHaveTheirBytes(t *testing.T) {
+	job, dead := fullJob(), fullLetter()
+	if diff := cmp.Diff(fullJobText, string(AppendJob(nil, &job))); diff != "" {
+		t.Errorf("the job (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(fullLetterText, string(AppendDeadLetter(nil, &dead))); diff != "" {
+		t.Errorf("the dead letter (-want +got):\n%s", diff)
+	}
+}
+
+// A record is read as it was written, and a record that is cut short or continues is refused.
+func TestRecordsAreReadWhole(t *testing.T) {
+	fresh := core.Job{ID: "a", Payloads: []core.Payload{{Data: []byte("p"), Score: 1}}, State: core.Pushed(core.At(9), 9)}
+	for _, job := range []core.Job{fullJob(), fresh} {
+		job, dead := job, job.Buried(9)
+		read := map[string]func(text string) (any, error){
+			"the job":         func(text string) (any, error) { return ParseJob("a", text, 9) },
+			"the dead letter": func(text string) (any, error) { return ParseDeadLetter("a", text, 9) },
+		}
+		for name, written := range map[string]struct {
+			value any
+			text  []byte
+		}{
+			"the job":         {job, AppendJob(nil, &job)},
+			"the dead letter": {dead, AppendDeadLetter(nil, &dead)},
+		} {
+			got, err := read[name](string(written.text))
+			if diff := cmp.Diff(written.value, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+				t.Errorf("%s: error %v (-want +got):\n%s", name, err, diff)
+			}
+		}
 	}
 
-	for n := range len(text) {
-		s := decoder{rest: text[:n]}
-		if _, err := s.job("a", 9); !errors.Is(err, ErrStored) {
-			t.Errorf("cut to %d bytes: error %v, want %v", n, err, ErrStored)
+	for n := range len(fullJobText) {
+		if _, err := ParseJob("a", fullJobText[:n], 9); !errors.Is(err, ErrStored) {
+			t.Errorf("a job cut to %d bytes: error %v, want %v", n, err, ErrStored)
 		}
+	}
+	for n := range len(fullLetterText) {
+		if _, err := ParseDeadLetter("a", fullLetterText[:n], 9); !errors.Is(err, ErrStored) {
+			t.Errorf("a dead letter cut to %d bytes: error %v, want %v", n, err, ErrStored)
+		}
+	}
+	if _, err := ParseJob("a", fullJobText+"x", 9); !errors.Is(err, ErrStored) {
+		t.Errorf("a job and more: error %v, want %v", err, ErrStored)
 	}
 }
 
@@ -97,31 +152,20 @@ func TestClaimIsRead(t *testing.T) {
 	}
 
 	receipt := core.Receipt{Token: 1 << 52, Number: 7}
-	tests := []struct {
-		name    string
-		claimer string
-		begun   bool
-	}{
-		{"not begun", text, false},
-		{"begun", text, true},
-		// Its since had 8 bytes, the first of them 0: not begun.
-		{"of an earlier snapshot, with the number of a lane and no mark", "\x00\x09\x05owner\x01n\x05", false},
-	}
-
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	for name, begun := range map[string]bool{"not begun": false, "begun": true} {
+		t.Run(name, func(t *testing.T) {
 			stored := string(ReceiptText(receipt)) +
-				map[bool]string{false: "\x00", true: "\x01"}[tt.begun] +
-				"\x00\x00\x00\x00\x00\x00\x05" + tt.claimer +
+				map[bool]string{false: "\x00", true: "\x01"}[begun] +
+				"\x00\x00\x00\x00\x00\x00\x05" + text +
 				"\x00\x00\x00\x00\x00\x00\x00\x04" +
-				string(AppendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}, ""))
+				string(AppendPushed(nil, &core.Payload{Data: []byte("p"), Score: 1}, ""))
 			got, err := ParseClaim("a", stored)
 			if err != nil {
 				t.Fatal(err)
 			}
 
 			want := ports.ClaimView{
-				Claim: core.Claim{Receipt: receipt, Begun: tt.begun, Job: core.Job{
+				Claim: core.Claim{Receipt: receipt, Begun: begun, Job: core.Job{
 					ID: "a", State: core.Pushed(core.At(4), 4), Payloads: []core.Payload{{Data: []byte("p"), Score: 1}},
 				}},
 				Count: 1, Owner: "owner", Node: "n", Since: 5,

@@ -5,10 +5,10 @@
 --
 -- An item has these fields:
 --   id
---   area   where it is stored: jobs, the hash of packed jobs; metas; sets, the beginning of the
---          keys of payload sets; and place, its name for damaged
+--   area   where it is stored: hash, of the packed records; metas; sets, the beginning of the keys
+--          of payload sets; place, its name for damaged; and encode, which packs a record
 --   old    the stored value, or nil
---   job    the value to be stored
+--   job    the job or the dead letter to be stored, as lib/packed.lua has it
 --   taken  with job.many, the payloads to be removed from the set; job.list has only those to be
 --          added
 --   known  with job.many, once the item is stored: how many payloads of job.list the set had before
@@ -123,7 +123,7 @@ do
         if not score and dropped ~= p.data then added = added + 1 end
       end
 
-      if p.meta ~= '' then item.job.tagged = true end
+      if p.meta ~= '' then item.job.annotated = true end
     end
     return added, changed, own
   end
@@ -142,7 +142,7 @@ do
       elseif p.score < q.score then
         q.score, q.meta = p.score, p.meta
       end
-      if p.meta ~= '' then item.job.tagged = true end
+      if p.meta ~= '' then item.job.annotated = true end
     end
     return added
   end
@@ -172,7 +172,7 @@ do
 
   -- metas_of returns the Metas of payloads of a set.
   local function metas_of(item, datas)
-    if not item.job.tagged then return {} end
+    if not item.job.annotated then return {} end
     local fields = {}
     for i, data in ipairs(datas) do fields[i] = item.id .. '\0' .. data end
     return fetch('HMGET', item.area.metas, fields)
@@ -390,14 +390,14 @@ do
       if not there or replaces(p, there) then
         plan.zadd(key, p.score, p.data)
         if p.meta ~= '' then plan.hset(metas, item.id .. '\0' .. p.data, p.meta)
-        elseif there and job.tagged then plan.hdel(metas, item.id .. '\0' .. p.data) end
+        elseif there and job.annotated then plan.hdel(metas, item.id .. '\0' .. p.data) end
       end
     end
 
     if item.cut then plan.cut(key, item.cut) end
     for _, p in ipairs(item.old and item.old.many and item.taken or {}) do
       if not item.cut then plan.zrem(key, p.data) end
-      if job.tagged then plan.hdel(metas, item.id .. '\0' .. p.data) end
+      if job.annotated then plan.hdel(metas, item.id .. '\0' .. p.data) end
     end
   end
 
@@ -406,13 +406,13 @@ do
     local job = item.job
     if not job.many and not packed.fits(job.list) and #job.list > 1 then job.many = true end
     if job.many and not item.moved then store_set(item) end
-    plan.hset(item.area.hash, item.id, packed.encode(job, packed.group(job)))
+    plan.hset(item.area.hash, item.id, item.area.encode(job))
   end
 
   -- goes_whole reports whether an item's payloads can be moved or removed as one: they are a set,
   -- have no Metas, and are not too many for the merge rule.
   local function goes_whole(item)
-    if not item.job.many or item.job.tagged then return false end
+    if not item.job.many or item.job.annotated then return false end
     return not exceeds(call('ZCARD', set_of(item)))
   end
 
@@ -428,7 +428,7 @@ do
   local function remove(item)
     plan.hdel(item.area.hash, item.id)
     if not item.old.many or item.moved then return end
-    for _, p in ipairs(item.job.tagged and item.taken or {}) do plan.hdel(item.area.metas, item.id .. '\0' .. p.data) end
+    for _, p in ipairs(item.job.annotated and item.taken or {}) do plan.hdel(item.area.metas, item.id .. '\0' .. p.data) end
     plan.unlink(set_of(item))
   end
 

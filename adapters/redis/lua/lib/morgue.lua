@@ -1,12 +1,11 @@
--- The dead letters of a shard, as items. They are stored like jobs; at is when they changed, and
--- group their group.
+-- The dead letters of a shard, as items.
 -- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, missing, readable, unite_tags, packed,
 --   items, groups.
 -- Defines: morgue.
 
 local morgue
 do
-  local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS, place = 'd'}
+  local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS, place = 'd', encode = packed.encode_dead}
 
   -- load returns the items of those ids that have a packed dead letter in packed_jobs, by id. If a
   -- dead letter can't be read, or is in no list, the script fails, or leaves it out if lenient is
@@ -24,25 +23,25 @@ do
     return dead
   end
 
-  -- open returns the dead letter of an id in dead, to which it adds tags. If there is none, it adds
-  -- one there, buried now, in a group.
-  local function open(dead, id, reason, group, now, tags)
+  -- open returns the dead letter of an id in dead, to which a job or another dead letter of the id
+  -- is buried, for a reason and in a group. If there is none, it adds one there. It adds no
+  -- payloads.
+  local function open(dead, id, from, reason, group, now)
     local item = dead[id]
     if not item then
-      item = {id = id, area = area, job = {list = {}, retry = -1, recoveries = 0, tags = '', many = false, tagged = false}}
+      item = {id = id, area = area, job = packed.letter(now)}
       dead[id] = item
     end
 
-    item.job.at, item.job.first, item.job.error = now, now, reason
-    item.job.tags = unite_tags(item.job.tags, tags)
-    item.job.group = groups.bury(item.job.group, group, now)
+    local into = item.job
+    into.at, into.error, into.tags = now, reason, unite_tags(into.tags, from.tags)
+    into.group = groups.bury(into.group, group, now)
     return item
   end
 
-  -- add adds payloads to the dead letter of an id in dead, which it makes if it is absent, and
-  -- returns it. It plans nothing.
-  local function add(dead, id, payloads, reason, group, now, tags)
-    local item = open(dead, id, reason, group, now, tags)
+  -- add is open and adds payloads to the dead letter. It plans nothing.
+  local function add(dead, id, from, payloads, reason, group, now)
+    local item = open(dead, id, from, reason, group, now)
     items.unite(item, payloads)
     return item
   end

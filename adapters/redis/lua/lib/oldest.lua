@@ -1,4 +1,4 @@
--- Uses: byte, parse, band, WIDE, MANY, FIRST, LISTED.
+-- Uses: byte, parse, band, WIDE, MANY, FIRST.
 -- Defines: oldest.
 
 -- oldest returns the time from which the longest-waiting job of two lists by time waits
@@ -14,7 +14,8 @@ local function oldest(jobs, ready, parked)
 
       local record = i < MOST and redis.call('HSTRLEN', jobs, row[1]) <= LARGE and redis.call('HGET', jobs, row[1]) or ''
       local flags = byte(record) or 0
-      local first = band(flags, MANY + LISTED) > 0 and 2 or band(flags, WIDE) > 0 and 10 or 9
+      local kind = flags % 4
+      local first = kind >= MANY and 2 or kind == WIDE and 10 or 9
       if band(flags, FIRST) > 0 and #record >= first + 7 then at = math.max(at, (parse('>I8', record, first))) end
       best = math.min(best or at, at)
     end

@@ -1,24 +1,30 @@
--- How jobs and dead letters are packed to be stored.
+-- How jobs and dead letters are packed: to be stored, in replies, and in the arguments of pushes and
+-- imports. packed.go and letter.go of internal/record have the same formats.
 -- Uses: sub, byte, char, pack, parse, band, floor, precedes, MAX_INSTANT.
--- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, damaged, missing, readable, passing,
---   MARK, cut_tags, unite_tags, packed.
+-- Defines: WIDE, MANY, LISTED, ANNOTATED, FIRST, TAGS, FAILED, ALONE, damaged, missing, readable,
+--   passing, unite_tags, packed.
 --
--- A packed job is one byte of flags, then the fields that they announce:
---   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
---   first   8 bytes, FirstPush if that isn't the job's PerformAt (FIRST)
---   failure RetryCount, Recoveries and error (FAILED; with 2 Recoveries or more ALONE). The tags
---           stand before the error, as cut_tags has it, so programs that don't know tags take them
---           for a part of it
---   meta    2 bytes of length and the Meta (TAGGED); for one payload
---   data    the rest
--- With LISTED, for a few payloads and in claims, data is a count of 4 bytes, then the score as a
--- double, lengths of 4 and 2 bytes, data and Meta of each. With MANY it is empty: the payloads are
--- a sorted set of the id's own, and their Metas, if TAGGED, fields "id NUL data" of a hash.
+-- A packed job is a byte of flags, then the parts that they announce, in this order:
+--   score    of the only payload: 7 bytes of whole microseconds, or a double
+--   first    8 bytes, FirstPush if that isn't the job's PerformAt (FIRST)
+--   tags     2 bytes of length and the tags (TAGS)
+--   failure  RetryCount and Recoveries, 4 bytes each, then 4 bytes of length and the error (FAILED;
+--            with 2 Recoveries or more ALONE)
+--   meta     of the only payload: 2 bytes of length and the Meta (ANNOTATED)
+--   data     the rest
 --
--- A dead letter is packed behind the name of its group. That name is behind its own length, a
--- byte.
+-- A packed dead letter begins with the name of its group behind a byte of length. Then it has a byte
+-- of flags, and of the parts above score, tags, meta and data. With FAILED it has the length and the
+-- error in the place of failure. When it changed is the score of its id in DTIME.
+--
+-- The lowest two bits of the flags are the kind of the payloads. 0 is one payload whose score is in
+-- microseconds, and WIDE is one payload with a double. LISTED is a few payloads, or those of a claim:
+-- data is a count of 4 bytes, then the score as a double, lengths of 4 and 2 bytes, data and Meta of
+-- each. With MANY data is empty: the payloads are a sorted set of the id's own, and their Metas, if
+-- ANNOTATED, are fields "id NUL data" of a hash.
 
-local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
+local WIDE, MANY, LISTED = 1, 2, 3 -- kinds
+local ANNOTATED, FIRST, TAGS, FAILED, ALONE = 4, 8, 16, 32, 64
 
 -- damaged ends the script, which has not written anything, because the record of an id in a place
 -- can't be read: q for queued, c for claimed, k for the cancel of a claimed one, d for dead, s for
@@ -44,18 +50,6 @@ local function passing(f, ...)
   local ok, a, b = pcall(f, ...)
   if ok then return a, b end
   if type(a) ~= 'string' or not string.find(a, 'damaged: ', 1, true) then error(a, 0) end
-end
-
--- MARK stands before and behind tags. No tag has a control character.
-local MARK = char(30)
-
--- cut_tags returns the tags that stand before an error text, or '', and the text. ports/storekit
--- has the form in its WithTags.
-local function cut_tags(text)
-  if byte(text) ~= 30 then return '', text end
-  local last = string.find(text, MARK, 2, true)
-  if not last then return '', text end
-  return sub(text, 2, last - 1), sub(text, last + 1)
 end
 
 -- unite_tags returns the first 8 tags, in order of their bytes, that one of two lists has.
@@ -88,85 +82,144 @@ do
     return #payloads <= MOST_PAYLOADS and size <= MOST_BYTES
   end
 
-  -- decode_list returns payloads of a list, whose number most bounds, and whether one of them has a
-  -- Meta.
-  local function decode_list(packed_job, from, most)
-    local all, count, tagged = {}, nil, false
-    count, from = parse('>I4', packed_job, from)
-    for i = 1, math.min(count, most or count) do
-      local score, n, m, at = parse('>dI4I2', packed_job, from)
-      from = at + n + m
-      check_score(score)
-      all[i] = {score = score, data = sub(packed_job, at, at + n - 1), meta = sub(packed_job, at + n, from - 1)}
-      tagged = tagged or m > 0
-    end
-    check(most or from == #packed_job + 1, 'it has more than it says')
-    return all, tagged
+  -- fresh returns a fresh job without payloads that is due, and was first pushed, at an instant.
+  local function fresh(at)
+    return {at = at, first = at, retry = -1, recoveries = 0, error = '', tags = '', list = {}, many = false, annotated = false}
   end
 
-  -- decode_head returns the job that was packed, without its payloads, whether these are a list,
-  -- the score of the only payload, and where its Meta or the list begins. The packed job begins at
-  -- from.
-  local function decode_head(packed_job, at, from)
-    local flags, pos, score, n = byte(packed_job, from), from + 1, nil, 0
+  -- letter returns a dead letter without payloads and group that changed at an instant.
+  local function letter(at)
+    return {at = at, error = '', tags = '', list = {}, many = false, annotated = false}
+  end
+
+  -- read_sized returns the text at pos, behind its length, and the position behind it.
+  local function read_sized(format, text, pos)
+    local n
+    n, pos = parse(format, text, pos)
+    check(pos + n <= #text + 1, 'it is cut short')
+    return sub(text, pos, pos + n - 1), pos + n
+  end
+
+  -- open reads the flags at from into a record. It returns them, the kind of the payloads, the score
+  -- of the only one, and the position behind that.
+  local function open(record, text, from)
+    local flags, pos, score = byte(text, from), from + 1, nil
     check(flags, 'it is empty')
     check(flags < 2 * ALONE, 'its flags are unknown')
-    local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', tags = '', list = {},
-      many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
-    local listed = band(flags, LISTED) > 0
-    if not job.many and not listed then
-      if band(flags, WIDE) > 0 then score, pos = parse('>d', packed_job, pos); check_score(score)
-      else score, pos = parse('>I7', packed_job, pos); score = score / 1e6 end
+
+    local kind = flags % 4
+    record.many, record.annotated = kind == MANY, band(flags, ANNOTATED) > 0
+    if kind == WIDE then
+      score, pos = parse('>d', text, pos)
+      check_score(score)
+    elseif kind == 0 then
+      score, pos = parse('>I7', text, pos)
+      score = score / 1e6
     end
-    if band(flags, FIRST) > 0 then
-      job.first, pos = parse('>I8', packed_job, pos)
-      check(job.first <= MAX_INSTANT, 'its first push is no instant')
-    end
-    if band(flags, FAILED) > 0 then
-      job.retry, job.recoveries, n, pos = parse('>i4I4I4', packed_job, pos)
-      job.tags, job.error = cut_tags(sub(packed_job, pos, pos + n - 1))
-      pos = pos + n
-    end
-    check(pos <= #packed_job + 1, 'it is cut short')
-    check(not job.many or pos == #packed_job + 1, 'it has more than it says')
-    return job, listed, score, pos
+    return flags, kind, score, pos
   end
 
-  -- decode returns the job that was packed, with PerformAt at. Its list has the payloads that it
-  -- carries; most, if given, bounds their number. many is whether a set has the payloads instead,
-  -- and tagged whether one may have a Meta. If from is given, the packed job begins there.
-  local function decode(packed_job, at, most, from)
-    local job, listed, score, pos = decode_head(packed_job, at, from or 1)
-    local meta, n = '', 0
-    if listed then job.list, job.tagged = decode_list(packed_job, pos, most) end
-    if job.many or listed then return job end
-    if job.tagged then
-      n, pos = parse('>I2', packed_job, pos)
-      meta, pos = sub(packed_job, pos, pos + n - 1), pos + n
-      check(pos <= #packed_job + 1, 'it is cut short')
+  -- read_tags reads the tags at pos into a record, and returns the position behind them.
+  local function read_tags(record, flags, text, pos)
+    if band(flags, TAGS) > 0 then record.tags, pos = read_sized('>I2', text, pos) end
+    return pos
+  end
+
+  -- read_failure reads the error at pos into a record, and returns the position behind it.
+  local function read_failure(record, text, pos)
+    record.error, pos = read_sized('>I4', text, pos)
+    return pos
+  end
+
+  -- read_list reads the payloads of a list into a record, at most the given number of them.
+  local function read_list(record, text, from, most)
+    local all, count, annotated = record.list, nil, false
+    count, from = parse('>I4', text, from)
+    for i = 1, math.min(count, most or count) do
+      local score, n, m, at = parse('>dI4I2', text, from)
+      from = at + n + m
+      check_score(score)
+      all[i] = {score = score, data = sub(text, at, at + n - 1), meta = sub(text, at + n, from - 1)}
+      annotated = annotated or m > 0
     end
-    job.list[1] = {score = score, data = sub(packed_job, pos), meta = meta}
-    return job
+    check(most or from == #text + 1, 'it has more than it says')
+    record.annotated = annotated
+  end
+
+  -- read_payloads reads into a record the payloads that it carries, from pos to its end, and returns
+  -- the record. most, if given, bounds their number. If a set has them instead, the record is many.
+  local function read_payloads(record, kind, score, text, pos, most)
+    if kind == LISTED then read_list(record, text, pos, most) return record end
+    if kind == MANY then check(pos == #text + 1, 'it has more than it says') return record end
+
+    local meta = ''
+    if record.annotated then meta, pos = read_sized('>I2', text, pos) end
+    record.list[1] = {score = score, data = sub(text, pos), meta = meta}
+    return record
+  end
+
+  -- decode_head returns the job that is packed at from, with PerformAt at and without its payloads,
+  -- their kind, the score of the only one, and the position of its Meta or of the list.
+  local function decode_head(text, at, from)
+    local job = fresh(at)
+    local flags, kind, score, pos = open(job, text, from)
+    if band(flags, FIRST) > 0 then
+      job.first, pos = parse('>I8', text, pos)
+      check(job.first <= MAX_INSTANT, 'its first push is no instant')
+    end
+
+    pos = read_tags(job, flags, text, pos)
+    if band(flags, FAILED) > 0 then
+      job.retry, job.recoveries, pos = parse('>i4I4', text, pos)
+      pos = read_failure(job, text, pos)
+    end
+    check(kind ~= MANY or pos == #text + 1, 'it has more than it says')
+    return job, kind, score, pos
+  end
+
+  -- decode returns the job that is packed, with PerformAt at. Its list has the payloads that it
+  -- carries; most, if given, bounds their number. many is whether a set has the payloads instead,
+  -- and annotated whether one may have a Meta. If from is given, the packed job begins there.
+  local function decode(text, at, most, from)
+    local job, kind, score, pos = decode_head(text, at, from or 1)
+    return read_payloads(job, kind, score, text, pos, most)
+  end
+
+  -- group_of returns the group of a packed dead letter.
+  local function group_of(text) return sub(text, 2, (byte(text) or 0) + 1) end
+
+  -- decode_dead returns, as decode does, the dead letter that is packed, which changed at an instant.
+  local function decode_dead(text, at)
+    local n = byte(text, 1) or 0
+    check(n > 0 and n <= 64 and #text > n, 'it has no group')
+
+    local dead = letter(at)
+    dead.group = group_of(text)
+    local flags, kind, score, pos = open(dead, text, n + 2)
+    pos = read_tags(dead, flags, text, pos)
+    if band(flags, FAILED) > 0 then pos = read_failure(dead, text, pos) end
+    return read_payloads(dead, kind, score, text, pos)
   end
 
   -- weigh returns how many payloads the packed job that begins at from carries, and their bytes. It
   -- fails where decode would.
-  local function weigh(packed_job, from)
-    local job, listed, _, pos = decode_head(packed_job, 0, from)
+  local function weigh(text, from)
+    local job, kind, _, pos = decode_head(text, 0, from)
     local count, size, n, m, score = 1, 0, 0, 0, 0
-    check(not job.many, 'a claim carries its payloads')
-    if not listed then
-      if job.tagged then n, pos = parse('>I2', packed_job, pos); pos = pos + n end
-      check(pos <= #packed_job + 1, 'it is cut short')
-      return 1, #packed_job - pos + 1
+    check(kind ~= MANY, 'a claim carries its payloads')
+    if kind ~= LISTED then
+      if job.annotated then n, pos = parse('>I2', text, pos); pos = pos + n end
+      check(pos <= #text + 1, 'it is cut short')
+      return 1, #text - pos + 1
     end
-    count, pos = parse('>I4', packed_job, pos)
+
+    count, pos = parse('>I4', text, pos)
     for _ = 1, count do
-      score, n, m, pos = parse('>dI4I2', packed_job, pos)
+      score, n, m, pos = parse('>dI4I2', text, pos)
       check_score(score)
       pos, size = pos + n + m, size + n
     end
-    check(pos == #packed_job + 1, 'its length is not what it says')
+    check(pos == #text + 1, 'its length is not what it says')
     return count, size
   end
 
@@ -201,40 +254,56 @@ do
     return join(parts, size)
   end
 
-  -- encode_state returns the flags of a job's FirstPush and failure, and both as they are packed.
-  local function encode_state(job)
-    local flags, first, failure = 0, '', ''
-    if job.first ~= job.at then flags, first = FIRST, pack('>I8', job.first) end
-
-    if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' or job.tags ~= '' then
-      local text = job.error
-      if job.tags ~= '' or byte(text) == 30 then text = MARK .. job.tags .. MARK .. text end
-      flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
-      failure = pack('>i4I4I4', job.retry, job.recoveries, #text) .. text
+  -- seal returns a record: before, the flags with those of the payloads, the score, the parts between
+  -- score and payloads, and the given payloads, or the record's own for nil.
+  local function seal(record, payloads, before, flags, parts)
+    if record.many and not payloads then
+      return before .. char(flags + MANY + (record.annotated and ANNOTATED or 0)) .. parts
     end
-    return flags, first, failure
+    local list = payloads or record.list
+    if #list ~= 1 then return encode_list(list, before .. char(flags + LISTED) .. parts) end
+
+    local p, score, meta = list[1], '', ''
+    local micros = floor(p.score * 1e6 + 0.5)
+    if micros >= 0 and micros <= MAX_INSTANT and micros / 1e6 == p.score then score = pack('>I7', micros)
+    else flags, score = flags + WIDE, pack('>d', p.score) end
+    if p.meta ~= '' then flags, meta = flags + ANNOTATED, pack('>I2', #p.meta) .. p.meta end
+    return before .. char(flags) .. score .. parts .. meta .. p.data
   end
 
-  -- encode returns a job packed, after a text if one is given.
-  local function encode(job, before)
-    local flags, score, rest, listed = 0, '', '', false
-    if job.many then
-      flags = MANY + (job.tagged and TAGGED or 0)
-    elseif #job.list ~= 1 then
-      flags, listed = LISTED, true
-    else
-      local p = job.list[1]
-      local micros = floor(p.score * 1e6 + 0.5)
-      if micros >= 0 and micros <= MAX_INSTANT and micros / 1e6 == p.score then score = pack('>I7', micros)
-      else flags, score = WIDE, pack('>d', p.score) end
-      rest = p.data
-      if p.meta ~= '' then flags, rest = flags + TAGGED, pack('>I2', #p.meta) .. p.meta .. rest end
-    end
+  -- encode_tags returns the flag of a record's tags, and the tags as they are packed.
+  local function encode_tags(record)
+    if record.tags == '' then return 0, '' end
+    return TAGS, pack('>I2', #record.tags) .. record.tags
+  end
 
-    local state, first, failure = encode_state(job)
-    flags = flags + state
-    if listed then return encode_list(job.list, (before or '') .. char(flags) .. first .. failure) end
-    return (before or '') .. char(flags) .. score .. first .. failure .. rest
+  -- encode_failure returns a record's error as it is packed.
+  local function encode_failure(record) return pack('>I4', #record.error) .. record.error end
+
+  -- encode_state returns the flags of the parts of a job between score and payloads, and these parts.
+  local function encode_state(job)
+    local flags, parts = encode_tags(job)
+    if job.first ~= job.at then flags, parts = flags + FIRST, pack('>I8', job.first) .. parts end
+
+    if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' then
+      flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
+      parts = parts .. pack('>i4I4', job.retry, job.recoveries) .. encode_failure(job)
+    end
+    return flags, parts
+  end
+
+  -- encode returns a job packed. It has the given payloads instead of its own, as claims and replies
+  -- do, unless they are nil. before, if given, is the text that precedes it.
+  local function encode(job, payloads, before)
+    local flags, parts = encode_state(job)
+    return seal(job, payloads, before or '', flags, parts)
+  end
+
+  -- encode_dead returns a dead letter packed, as encode does.
+  local function encode_dead(dead, payloads)
+    local flags, parts = encode_tags(dead)
+    if dead.error ~= '' then flags, parts = flags + FAILED, parts .. encode_failure(dead) end
+    return seal(dead, payloads, char(#dead.group) .. dead.group, flags, parts)
   end
 
   -- without returns the packed job of a claim, which begins at from behind its PerformAt, without
@@ -242,8 +311,8 @@ do
   -- if the claim has no such payload, or no other one; else also the bytes of that payload.
   -- Payloads are not decoded, since claims may be large.
   local function without(value, from, position, retry, recoveries)
-    local job, listed, _, pos = decode_head(value, (parse('>I8', value, from - 8)), from)
-    local count = listed and parse('>I4', value, pos) or 1
+    local job, kind, _, pos = decode_head(value, (parse('>I8', value, from - 8)), from)
+    local count = kind == LISTED and parse('>I4', value, pos) or 1
     if count == 1 or position < 0 or position >= count then return end
 
     local list, size = pos + 4, 0
@@ -254,30 +323,9 @@ do
     end
 
     job.retry, job.recoveries = retry, recoveries
-    local flags, first, failure = encode_state(job)
-    local head = char(LISTED + flags) .. first .. failure .. pack('>I4', count - 1)
+    local flags, parts = encode_state(job)
+    local head = char(LISTED + flags) .. parts .. pack('>I4', count - 1)
     return head .. sub(value, list, ended - 1) .. sub(value, behind), size
-  end
-
-  -- group returns what precedes a packed job: the group of a dead letter, or nothing for a queued
-  -- job.
-  local function group(job) return job.group and char(#job.group) .. job.group end
-
-  -- decode_dead returns, as decode does, the dead letter that was packed, which changed at the
-  -- given instant.
-  local function decode_dead(packed_job, at)
-    local n = byte(packed_job, 1) or 0
-    check(n > 0 and n <= 64 and #packed_job > n, 'it has no group')
-    local job = decode(packed_job, at, nil, n + 2)
-    job.group = sub(packed_job, 2, n + 1)
-    return job
-  end
-
-  -- encode_with returns a packed job that carries the given payloads instead of its own, as claims
-  -- and replies do, after a text if one is given.
-  local function encode_with(job, payloads, before)
-    return encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
-      error = job.error, tags = job.tags, list = payloads}, before)
   end
 
   -- decoded returns the result of decode, or of decode_dead, or nil if that fails.
@@ -286,6 +334,6 @@ do
     return ok and job or nil
   end
 
-  packed = {fits = fits, decoded = decoded, decode = decode, weigh = weigh, encode = encode, encode_with = encode_with, without = without,
-    group = group, decode_dead = decode_dead}
+  packed = {fits = fits, fresh = fresh, decode = decode, decoded = decoded, weigh = weigh, encode = encode, without = without,
+    letter = letter, group_of = group_of, decode_dead = decode_dead, encode_dead = encode_dead}
 end

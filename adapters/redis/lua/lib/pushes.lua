@@ -1,6 +1,6 @@
 -- What pushed entries change in the queue of a shard.
--- Uses: READY, PARKED, CLAIMS, BYID, JOBS, WIDE, FIRST, call, sub, byte, char, pack, band, instant,
---   plan, unite_tags, packed, items, queue.
+-- Uses: READY, PARKED, CLAIMS, BYID, JOBS, WIDE, FIRST, call, sub, byte, char, pack, instant, plan,
+--   unite_tags, packed, items, queue.
 -- Defines: pushes.
 
 local pushes
@@ -25,7 +25,7 @@ do
   -- with_first returns the packed job as one that is not due now: FirstPush follows the score.
   local function with_first(packed_job, now)
     local flags = byte(packed_job)
-    local head = band(flags, WIDE) > 0 and 9 or 8
+    local head = flags % 4 == WIDE and 9 or 8
     return char(flags + FIRST) .. sub(packed_job, 2, head) .. pack('>I8', now) .. sub(packed_job, head + 1)
   end
 

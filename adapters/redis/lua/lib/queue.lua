@@ -5,7 +5,7 @@
 
 local queue
 do
-  local area = {hash = JOBS, metas = METAS, sets = PAYLOADS, place = 'q'}
+  local area = {hash = JOBS, metas = METAS, sets = PAYLOADS, place = 'q', encode = packed.encode}
 
   -- item returns the item of a job that is not stored yet.
   local function item(id, job) return {id = id, area = area, job = job} end

@@ -25,7 +25,7 @@ local function shortened(value)
   end
 
   job.error = cut_text(job.error, most_error)
-  return packed.encode_with(job, some, sub(value, 1, from - 1)), count, #some, size
+  return packed.encode(job, some, sub(value, 1, from - 1)), count, #some, size
 end
 
 for _, id in ipairs(claims_after(after)) do

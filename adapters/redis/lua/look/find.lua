@@ -39,7 +39,7 @@ end
 
 local function view(item, n)
   local payloads, total, more = some_of(item, n)
-  return {string.format('%.0f', instant(item.job.at)), packed.encode_with(item.job, payloads, packed.group(item.job)), total, more}
+  return {string.format('%.0f', instant(item.job.at)), item.area.encode(item.job, payloads), total, more}
 end
 local function queued_job() return queue.load({id}, {call('HGET', JOBS, id)}, true)[id] end
 local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)}, true)[id] end
@@ -55,7 +55,7 @@ local function found_claim(n)
   local job = packed.decode(value, (parse('>I8', value, from - 8)), skip == 0 and n or nil, from)
   local payloads, total, more = some_of({id = id, job = job}, n)
   if skip == 0 then total, more = count, #payloads < count and 1 or 0 end
-  return {packed.encode_with(job, payloads, sub(value, 1, from - 1)), total, more}
+  return {packed.encode(job, payloads, sub(value, 1, from - 1)), total, more}
 end
 
 local MAX_AHEAD = 1000

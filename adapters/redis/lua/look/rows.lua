@@ -6,7 +6,7 @@
 -- Returns {'ok', how many of the ids it has read, how many of them lack the record or the
 --   payloads, id, PerformAt or ChangedAt, count, packed job or dead letter, ...}; it reads fewer
 --   if they are large, and skips ids that are absent or can't be read
--- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, packed, passing, items, queue,
+-- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, passing, items, queue,
 --   morgue, read_step, cut_text.
 
 local dead, most_payloads, most_error = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -44,7 +44,7 @@ for i, id in ipairs(ids) do
     end
     bounds.count(bound, #payloads, size)
     item.job.error = cut_text(item.job.error, most_error)
-    for _, v in ipairs({id, string.format('%.0f', instant(item.job.at)), total, packed.encode_with(item.job, payloads, packed.group(item.job))}) do
+    for _, v in ipairs({id, string.format('%.0f', instant(item.job.at)), total, item.area.encode(item.job, payloads)}) do
       reply[#reply + 1] = v
     end
   end

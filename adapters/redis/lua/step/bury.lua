@@ -23,7 +23,7 @@ local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bou
 local function bury_first(item, data)
   local part, whole = items.take_first(item, data, bound)
   if not part then return whole, false end
-  morgue.store(morgue.add(dead, item.id, part, item.job.error ~= '' and item.job.error or group, group, now, item.job.tags))
+  morgue.store(morgue.add(dead, item.id, item.job, part, item.job.error ~= '' and item.job.error or group, group, now))
   if whole then queue.remove(item, index) else queue.store_rest(item, now, index) end
   return true, true
 end
@@ -32,7 +32,7 @@ end
 local function bury(item)
   local id, reason = item.id, item.job.error ~= '' and item.job.error or group
   if not dead[id] and items.goes_whole(item) then
-    local letter = morgue.open(dead, id, reason, group, now, item.job.tags)
+    local letter = morgue.open(dead, id, item.job, reason, group, now)
     items.move(item, letter)
     morgue.store(letter)
     queue.remove(item, index)
@@ -40,7 +40,7 @@ local function bury(item)
   end
 
   local part, whole = items.take(item, bound)
-  if #part > 0 then morgue.store(morgue.add(dead, id, part, reason, group, now, item.job.tags)) end
+  if #part > 0 then morgue.store(morgue.add(dead, id, item.job, part, reason, group, now)) end
   if whole then queue.remove(item, index)
   elseif #part > 0 then queue.store(item, item.old.place, index) end
   return whole

@@ -13,7 +13,7 @@ local item = morgue.load({id}, {call('HGET', DEAD, id)})[id]
 local edited = item and items.take_named(item, {old}, bounds.new())[1]
 if not edited then return {'ok', now, 0, 0, 0} end
 
-item.job.at, item.job.first = now, now
+item.job.at = now
 items.merge(item, {{score = edited.score, data = new, meta = edited.meta}})
 morgue.store(item)
 plan.write()

@@ -13,7 +13,7 @@
 --   {'unknown'}. It skips records that can't be read.
 -- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, SCHEDULES, TICKS, NAMED, call, sub,
---   byte, pack, parse, precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted,
+--   pack, parse, precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted,
 --   claim_weight, claim_alone, claims_after, counts, schedules.
 --
 -- The step that meets an id corrects all lists by the id's record, and other scripts change
@@ -236,7 +236,7 @@ local function grouped(cursor, from, last)
         local at, member = scan('ZSCAN', groups.list(name), here and cursor or '0', here and last or '', function(ids)
           for i, packed_job in ipairs(fetch('HMGET', DEAD, ids)) do
             bytes = bytes - #(packed_job or '')
-            if not packed_job or sub(packed_job, 2, (byte(packed_job) or 0) + 1) ~= name then plan.zrem(groups.list(name), ids[i]) end
+            if not packed_job or packed.group_of(packed_job) ~= name then plan.zrem(groups.list(name), ids[i]) end
           end
         end)
         if at then return at, name, member end

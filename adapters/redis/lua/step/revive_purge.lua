@@ -7,7 +7,7 @@
 --   letters are given (1 or 0); then for each: id, how many payloads or -1 for all, and these
 -- Returns {'ok', now, handled, more, reached} or {'unknown'}
 -- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan,
---   missing, unite_tags, items, queue, groups, morgue, read_step.
+--   missing, unite_tags, packed, items, queue, groups, morgue, read_step.
 
 local now, revive, most, before, group, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6] == '1'
 local index, paused = read_meta()
@@ -42,7 +42,7 @@ local function requeue(letter)
   local id = letter.id
   local item = jobs[id]
   if not item then
-    item = queue.item(id, {at = now, first = now, retry = -1, recoveries = 0, error = '', tags = '', list = {}, many = false, tagged = false})
+    item = queue.item(id, packed.fresh(now))
     jobs[id] = item
   end
 

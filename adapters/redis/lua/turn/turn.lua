@@ -21,8 +21,7 @@
 -- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
 -- turn_claim.lua and turn_plain.lua write it; end_parts and begin_claims in turn_settle.lua change
 -- it; claim_from in lib/claims.lua and claim.go of internal/record read it. lib/packed.lua and
--- packed.go there have the job. Claims of snapshots before 2026-11-22 have 8 bytes of since, the
--- first of them 0: they have not begun.
+-- packed.go there have the job.
 
 local ARGV = ARGV
 -- Fails here, not in plan.write(), if another server has one of them.

@@ -90,7 +90,7 @@ local function claim_jobs(turn)
     end
     if #got == 0 then return end
 
-    local claim = packed.encode_with(item.job, got, prefix .. pack('>I8', times[k]))
+    local claim = packed.encode(item.job, got, prefix .. pack('>I8', times[k]))
     cut = #got < total
     items.leave(item, got, true)
     if cut then

@@ -12,8 +12,8 @@ local function plain_turn()
   local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
   local base = sub(META, 1, -2)
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
-  local TAGGED, FIRST, ALONE = 4, 8, 64 -- flags of a packed job
-  local OTHERS = 2 + 16 + 32 + ALONE + 128 -- those of many payloads or a failure, and unknown ones
+  local ANNOTATED, FIRST, TAGS, ALONE = 4, 8, 16, 64 -- flags of a packed job, see lib/packed.lua
+  local OTHERS = 2 + 32 + ALONE + 128 -- those of several payloads or a failure, and unknown ones
   local PROCESSED, FAILED = 1, 2 -- bits of a settlement's code, as in turn.go; the third is of no usual turn
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[11])
@@ -63,6 +63,11 @@ local function plain_turn()
     now = t[1] * 1000000 + t[2]
   end
 
+  -- behind returns how many bytes stand before the end of a text that follows its length.
+  local function behind(packed_job, skip)
+    return skip + 2 + (#packed_job < skip + 2 and 0 or parse('>I2', packed_job, skip + 1))
+  end
+
   local ready, ids, count = call('ZRANGE', READY, 0, want, 'WITHSCORES'), {}, 0
   for i = 1, #ready, 2 do
     count = count + 1
@@ -81,8 +86,11 @@ local function plain_turn()
     local flags = packed_job and byte(packed_job)
     if not flags then return end
     local simple, skip = bit.band(flags, OTHERS) == 0, 8 + flags % 2
-    if simple and flags >= FIRST then skip = skip + 8 end
-    if simple and flags % FIRST >= TAGGED then skip = skip + 2 + (#packed_job < skip + 2 and 0 or parse('>I2', packed_job, skip + 1)) end
+    if simple and flags >= ANNOTATED then
+      if flags % TAGS >= FIRST then skip = skip + 8 end
+      if flags >= TAGS then skip = behind(packed_job, skip) end
+      if flags % FIRST >= ANNOTATED then skip = behind(packed_job, skip) end
+    end
     if simple and #packed_job < skip then return end -- it is cut short
     if simple and flags % 2 > 0 and byte(packed_job, 2) % 128 == 127 and byte(packed_job, 3) >= 240 then return end -- no finite score
 

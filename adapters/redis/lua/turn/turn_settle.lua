@@ -31,11 +31,12 @@ end
 local function dispose(claim_value, what, now)
   local REQUEUE, BURY, SAME, AWAITS = 1, 2, 1, 2
   local from = claim_from(claim_value)
-  local claim = packed.decode(claim_value, (parse('>I8', claim_value, from)), nil, from + 8)
-  local back, dead, except = {}, {}, {}
+  local job = packed.decode(claim_value, (parse('>I8', claim_value, from)), nil, from + 8)
+  local payloads, back, dead, except = job.list, {}, {}, {}
   local others, time, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
-  local job = {at = time == SAME and claim.at or instant(now + delay), awaits = time == AWAITS, first = claim.first, retry = retry,
-    recoveries = recoveries, error = kept(sub(what, pos, pos + n - 1)), tags = claim.tags, many = false, tagged = false, list = back}
+  job.at, job.awaits = time == SAME and job.at or instant(now + delay), time == AWAITS
+  job.retry, job.recoveries, job.error = retry, recoveries, kept(sub(what, pos, pos + n - 1))
+  job.list, job.annotated = back, false
 
   n, pos = parse('>I4', what, pos + n)
   local reason, count = kept(sub(what, pos, pos + n - 1)), nil
@@ -46,11 +47,11 @@ local function dispose(claim_value, what, now)
     except[position] = code
   end
 
-  for i, p in ipairs(claim.list) do
+  for i, p in ipairs(payloads) do
     local code = except[i - 1] or others
     if code == REQUEUE then
       back[#back + 1] = p
-      job.tagged = job.tagged or p.meta ~= ''
+      job.annotated = job.annotated or p.meta ~= ''
     elseif code == BURY then dead[#dead + 1] = p end
   end
 
@@ -245,7 +246,7 @@ local function merge_left(left, now)
   local jobs, dead = queue.load(ids, fetch('HMGET', JOBS, ids)), morgue.load(dead_ids, fetch('HMGET', DEAD, dead_ids))
   for _, x in ipairs(left) do
     local id, job, item = x.id, x.job, jobs[x.id]
-    if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, x.group, now, job.tags) end
+    if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, job, x.dead, x.reason, x.group, now) end
 
     if #job.list > 0 and item then
       local there = item.job
