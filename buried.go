@@ -3,7 +3,6 @@ package skein
 import (
 	"context"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/report"
 )
 
@@ -67,7 +66,7 @@ func buriedHook(hook func(context.Context, Buried) error, codec ErrorCodec) func
 		return hook(ctx, Buried{
 			Queue:    b.Shard.Queue,
 			ID:       b.ID,
-			Payloads: core.PushedPayloads(b.Payloads),
+			Payloads: b.Payloads,
 			Reason:   b.Reason,
 			Error:    codec.decode(b.Error),
 			Group:    b.Group,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -158,4 +160,56 @@ func TestEveryPushIsBuriedAsItWasPushed(t *testing.T) {
 			t.Errorf("in the morgue (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// Bytes that look like the stamp of Every belong to the payload, for each handler, for middleware
+// and for the hook of burials. In a queue by Every they stand behind the stamp.
+func TestBytesThatLookLikeAStampAreHandled(t *testing.T) {
+	like := core.MergeRule{Same: core.SamePush}.Stored(core.Payload{Data: []byte("x"), Score: 7})
+	for _, rule := range []skein.MergeRule{skein.Union(), skein.Newest(), skein.Every()} {
+		t.Run(rule.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				queue := skein.NewQueue("raw", skein.QueueOptions[[]byte]{
+					Merge: rule, Codec: skein.RawCodec{}, MaxRetries: skein.NoRetries,
+				})
+				failed := errors.New("no")
+				var handled, other []string
+				note := func(p []byte) error {
+					handled = append(handled, string(p))
+					return failed
+				}
+
+				for _, handler := range []skein.Handler{
+					queue.Each(func(_ context.Context, _ string, p []byte) error { return note(p) }),
+					queue.Handler(func(_ context.Context, _ string, payloads [][]byte) error { return note(payloads[0]) }),
+					queue.JobHandler(func(_ context.Context, j *skein.Job[[]byte]) error { return note(j.Payloads[0].Value) }),
+					queue.BatchHandler(func(_ context.Context, b *skein.Batch[[]byte]) error {
+						return note(b.Jobs()[0].Payloads[0].Value)
+					}),
+				} {
+					store := memory.New(memory.Options{})
+					push(t, store, queue, "a", like.Data, skein.Score(7))
+					runDue(t, store, skein.ServerOptions{
+						OnBuried: func(_ context.Context, b skein.Buried) error {
+							other = append(other, string(b.Payloads[0].Data))
+							return nil
+						},
+						Middleware: []skein.Middleware{func(next skein.RunFunc) skein.RunFunc {
+							return func(ctx context.Context, b *skein.RawBatch) error {
+								other = append(other, string(b.Jobs[0].Payloads[0].Data))
+								return next(ctx, b)
+							}
+						}},
+					}, handler)
+				}
+
+				for what, got := range map[string][]string{"handlers": handled, "middleware and OnBuried": other} {
+					want := slices.Repeat([]string{string(like.Data)}, len(got))
+					if diff := cmp.Diff(want, got); diff != "" || len(got) < 4 {
+						t.Errorf("%s got %d (-want +got):\n%s", what, len(got), diff)
+					}
+				}
+			})
+		})
+	}
 }

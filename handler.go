@@ -197,7 +197,7 @@ func (q *Queue[T]) decodeAll(b *execution.Batch, i int, f func(position int, val
 func (q *Queue[T]) decode(stored core.Payload) (payload T, err error) {
 	err = guard.Call(func() error {
 		var err error
-		payload, err = q.options.Codec.Decode(stored.Pushed().Data)
+		payload, err = q.options.Codec.Decode(q.options.Merge.Pushed(stored).Data)
 		return err
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 )
@@ -94,7 +93,7 @@ func (c call) raw() *RawBatch {
 		claim := &c.batch.Claims[i]
 		raw.Jobs = append(raw.Jobs, RawJob{
 			ID:       claim.ID,
-			Payloads: core.PushedPayloads(claim.Payloads),
+			Payloads: c.batch.Pushed(i),
 			Retries:  claim.RetryCount + 1,
 			Tags:     claim.Tags.List(),
 			batch:    c.batch,

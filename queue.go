@@ -289,7 +289,6 @@ func (q *Queue[T]) serve() *engine.Queue {
 		Name:       q.name,
 		Shards:     o.Shards,
 		IndexIDs:   o.IndexIDs,
-		Merge:      o.Merge,
 		BatchSize:  o.BatchSize,
 		Parallel:   o.Parallel,
 		MaxLanes:   o.MaxLanes,
@@ -302,6 +301,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 				MaxRecoveries: max(0, o.MaxRecoveries),
 				Exhausted:     o.Exhausted,
 			},
+			Merge:    o.Merge,
 			Earliest: o.PushRule.rule.Kind == core.Earliest,
 		},
 	}

@@ -168,12 +168,11 @@ const stamp = "\x00every\x00\x01"
 
 const stampSize = len(stamp) + 8
 
-// Stored returns a payload as a queue of this rule stores it, from one that is stored or was
-// pushed. Under SamePush its Data begins with a stamp of 16 bytes, which holds its score, so that
-// payloads with equal bytes and different scores are different bytes, in the same order. Otherwise
-// it has no stamp. Data is copied if it changes.
+// Stored returns a pushed payload as a queue of this rule stores it. Under SamePush its Data begins
+// with a stamp of 16 bytes, which holds its score, so that payloads with equal bytes and different
+// scores are different bytes, in the same order. Otherwise it is stored as it was pushed. Data is
+// copied if it changes. To store a payload of another queue, call that queue's Pushed first.
 func (r MergeRule) Stored(p Payload) Payload {
-	p = p.Pushed()
 	if r.Same == SamePush {
 		data := make([]byte, 0, stampSize+len(p.Data))
 		data = append(data, stamp...)
@@ -183,28 +182,38 @@ func (r MergeRule) Stored(p Payload) Payload {
 	return p
 }
 
-// Pushed returns a stored payload as it was pushed: without the stamp of [MergeRule.Stored], if its
-// Data begins with the one of its score. Data is not copied.
-func (p Payload) Pushed() Payload {
-	remaining, stamped := bytes.CutPrefix(p.Data, []byte(stamp))
-	if stamped && len(remaining) >= 8 && binary.BigEndian.Uint64(remaining) == math.Float64bits(NormalScore(p.Score)) {
-		p.Data = remaining[8:]
+// Pushed returns a payload that a queue of this rule has stored as it was pushed. Under SamePush
+// that is without its stamp, and otherwise unchanged: bytes that only look like a stamp belong to
+// the payload. Data is not copied.
+//
+// A rule never changes to or from SamePush (docs/rules.md 2), so each payload of the queue and of
+// its morgue was stored by the present Same. A payload without a stamp in a queue with SamePush was
+// pushed by a program that did not call Stored, and is returned unchanged.
+func (r MergeRule) Pushed(stored Payload) Payload {
+	if r.Same == SamePush && stored.Stamped() {
+		stored.Data = stored.Data[stampSize:]
 	}
-	return p
+	return stored
 }
 
-// PushedPayloads returns stored payloads as they were pushed: see [Payload.Pushed]. The list is
-// copied if one of them differs.
-func PushedPayloads(stored []Payload) []Payload {
-	at := slices.IndexFunc(stored, func(p Payload) bool { return len(p.Pushed().Data) < len(p.Data) })
-	if at < 0 {
+// PushedAll returns stored payloads as they were pushed: see [MergeRule.Pushed]. The list is copied
+// if one of them changes.
+func (r MergeRule) PushedAll(stored []Payload) []Payload {
+	if r.Same != SamePush || !slices.ContainsFunc(stored, Payload.Stamped) {
 		return stored
 	}
 	pushed := slices.Clone(stored)
-	for i := at; i < len(pushed); i++ {
-		pushed[i] = pushed[i].Pushed()
+	for i := range pushed {
+		pushed[i] = r.Pushed(pushed[i])
 	}
 	return pushed
+}
+
+// Stamped reports whether Data begins with the bytes of the stamp of p's score. Whether these are a
+// stamp depends on the rule of the queue that has stored p: see [MergeRule.Pushed].
+func (p Payload) Stamped() bool {
+	score, stamped := bytes.CutPrefix(p.Data, []byte(stamp))
+	return stamped && len(score) >= 8 && binary.BigEndian.Uint64(score) == math.Float64bits(NormalScore(p.Score))
 }
 
 // Merge returns the merge of two ordered lists, and the number of payloads that it superseded. The
@@ -218,8 +227,8 @@ func (r MergeRule) Merge(kept, incoming []Payload) (merged []Payload, superseded
 	return s.list, superseded
 }
 
-// Imported returns payloads of another queue or of a list of dead letters as a queue of this rule
-// imports them: as it stores them, in order, and as a set by this rule (docs/rules.md 2). The
+// Imported returns pushed payloads of another queue or of a list of dead letters as a queue of this
+// rule imports them: as it stores them, in order, and as a set by this rule (docs/rules.md 2). The
 // rule's Keep does not bound the set: the store drops what exceeds it. payloads may be in any
 // order, and with equal bytes.
 func (r MergeRule) Imported(payloads []Payload) []Payload {

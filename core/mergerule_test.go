@@ -100,7 +100,7 @@ func TestMergeRuleVectors(t *testing.T) {
 				}
 			}
 			merged, superseded := v.rule().Merge(there, coming)
-			equal(t, "payloads", v.Merged.payloads(), core.PushedPayloads(merged))
+			equal(t, "payloads", v.Merged.payloads(), v.rule().PushedAll(merged))
 			equal(t, "superseded", v.Superseded, superseded)
 		})
 	}
@@ -119,9 +119,9 @@ func TestImportVectors(t *testing.T) {
 				there[i] = v.rule().Stored(there[i])
 			}
 			set := v.rule().Imported(v.Coming.payloads())
-			equal(t, "the set", v.Set.payloads(), core.PushedPayloads(set))
+			equal(t, "the set", v.Set.payloads(), v.rule().PushedAll(set))
 			merged, superseded := v.rule().Merge(there, set)
-			equal(t, "payloads", v.Merged.payloads(), core.PushedPayloads(merged))
+			equal(t, "payloads", v.Merged.payloads(), v.rule().PushedAll(merged))
 			equal(t, "superseded", v.Superseded, superseded)
 		})
 	}
@@ -213,8 +213,8 @@ func TestMergeRuleEqualsOracle(t *testing.T) {
 		coming := drawStored(t, rule, 40, "coming")
 		before := slices.Clone(there)
 		merged, superseded := rule.Merge(there, coming)
-		want := mergeOracle(rule, core.PushedPayloads(there), core.PushedPayloads(coming))
-		if diff := cmp.Diff(want, core.PushedPayloads(merged), without); diff != "" {
+		want := mergeOracle(rule, rule.PushedAll(there), rule.PushedAll(coming))
+		if diff := cmp.Diff(want, rule.PushedAll(merged), without); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", rule, diff)
 		}
 		if diff := cmp.Diff(before, there); diff != "" {
@@ -316,13 +316,18 @@ func TestStoredPayloadsComeBackAsTheyWerePushed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, q := drawPayload(t), drawPayload(t)
 		p.Score, q.Score = core.NormalScore(p.Score), core.NormalScore(q.Score)
-		for _, rule := range []core.MergeRule{{}, every} {
-			stored := rule.Stored(p)
-			if diff := cmp.Diff(p, stored.Pushed(), cmpopts.EquateEmpty()); diff != "" {
+		for range rapid.IntRange(0, 2).Draw(t, "stamps that were pushed") {
+			p = every.Stored(p)
+		}
+
+		newest := core.MergeRule{Stays: core.Highest}
+		for _, rule := range []core.MergeRule{{}, newest, newest.Last(2), every, every.Last(3)} {
+			if diff := cmp.Diff(p, rule.Pushed(rule.Stored(p)), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%v (-pushed +read):\n%s", rule, diff)
 			}
-			if diff := cmp.Diff(stored, rule.Stored(stored)); diff != "" {
-				t.Errorf("%v stores a stored payload in another way:\n%s", rule, diff)
+			read := rule.PushedAll([]core.Payload{rule.Stored(q), rule.Stored(p)})
+			if diff := cmp.Diff([]core.Payload{q, p}, read, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%v, as a list (-pushed +read):\n%s", rule, diff)
 			}
 		}
 
@@ -332,7 +337,7 @@ func TestStoredPayloadsComeBackAsTheyWerePushed(t *testing.T) {
 
 		other := every.Stored(p)
 		other.Score = q.Score
-		if len(other.Pushed().Data) != len(other.Data) && q.Score != p.Score {
+		if other.Stamped() && q.Score != p.Score {
 			t.Errorf("the stamp of score %v was taken for that of %v", p.Score, q.Score)
 		}
 	})

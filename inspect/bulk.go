@@ -207,6 +207,9 @@ type action struct {
 	// inspector and queue are set by log.
 	inspector *Inspector
 	queue     string
+	// merge is the queue's rule, by which an action reads stored payloads. It is set by onAll, and by
+	// those actions on named entries that read payloads.
+	merge core.MergeRule
 	// ended is set once the action has a result.
 	ended bool
 	// invalid is why the action can't begin.
@@ -279,10 +282,14 @@ func (a *action) onAll(ctx context.Context, carry func(*ports.QueueStats) error)
 	}
 	stats, err := a.inspector.queueStats(ctx, a.queue)
 	if err == nil {
+		a.merge = stats.Queue.Merge
 		err = carry(&stats)
 	}
 	return a.end(err)
 }
+
+// views returns the viewer of the queue's entries.
+func (a *action) views() viewer { return a.inspector.views.of(a.merge) }
 
 // sampled adds the views of chosen entries to the samples of a DryRun, up to maxSamples.
 func sampled[V, E any](samples []E, chosen []V, show func(*V) E) []E {

@@ -258,6 +258,87 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 	}
 }
 
+// Bytes that look like the stamp of every belong to the payload in a queue by another rule, by each
+// way to look, to change and to move it. In a queue by every they stand behind the stamp.
+func TestBytesThatLookLikeAStampBelongToThePayload(t *testing.T) {
+	like := everyRule.Stored(core.Payload{Data: []byte("x"), Score: 7})
+	text := fmt.Sprintf("%s@7", like.Data)
+	for _, rule := range []core.MergeRule{{}, {Stays: core.Highest}, everyRule} {
+		t.Run(rule.String(), func(t *testing.T) {
+			c := newCounted(t)
+			for _, r := range []ports.DeclareRequest{
+				{Queue: "source", Shards: 2, IndexIDs: true, Merge: rule},
+				{Queue: "moved", Shards: 2, IndexIDs: true},
+				{Queue: "back", Shards: 2, IndexIDs: true, Merge: everyRule},
+			} {
+				if _, err := c.store.Declare(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := c.store.Push(t.Context(), ports.PushRequest{
+				Queue: "source", Shards: 2, Generation: 1,
+				Entries: []core.Entry{{ID: "a", Payload: rule.Stored(like)}, {ID: "b", Payload: rule.Stored(like)}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			c.has("source", "a", []string{text}, nil)
+
+			first := inspect.FirstPayload{ID: "a", Data: []byte("x")}
+			r, err := c.Bury(t.Context(), "source", inspect.FirstPayloads(first))
+			c.handled("Bury by a part of the bytes", r, err, 0)
+			first.Data = like.Data
+			r, err = c.Bury(t.Context(), "source", inspect.FirstPayloads(first))
+			c.handled("Bury", r, err, 1)
+			c.has("source", "a", nil, []string{text})
+
+			seen := func(d inspect.DeadLetter) bool { return bytes.Equal(d.Payloads[0].Data, like.Data) }
+			add := func(_ string, p core.Payload) ([]byte, bool, error) { return append(p.Data, '!'), true, nil }
+			cut := func(_ string, p core.Payload) ([]byte, bool, error) {
+				return bytes.TrimSuffix(p.Data, []byte("!")), true, nil
+			}
+			r, err = c.Edit(t.Context(), "source", inspect.AllDead(seen, inspect.BulkOptions{}), add)
+			c.handled("Edit of all", r, err, 1)
+			c.has("source", "a", nil, []string{fmt.Sprintf("%s!@7", like.Data)})
+			named := inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{append(bytes.Clone(like.Data), '!')}}
+			r, err = c.Edit(t.Context(), "source", inspect.DeadPayloads(named), cut)
+			c.handled("Edit", r, err, 1)
+			c.has("source", "a", nil, []string{text})
+
+			var exported []core.DeadLetter
+			for d := range must(t, c.Export(t.Context(), "source", inspect.ListOptions{})) {
+				d.ID = "imported"
+				exported = append(exported, d)
+			}
+			for _, queue := range []string{"moved", "back"} {
+				if err := c.Pause(t.Context(), queue); err != nil {
+					t.Fatal(err)
+				}
+				list := func(yield func(core.DeadLetter, error) bool) { _ = yield(exported[0], nil) }
+				r, err = c.Import(t.Context(), queue, list, nil)
+				c.handled("Import", r, err, 1)
+				c.has(queue, "imported", nil, []string{text})
+			}
+
+			looksAlike := func(j inspect.QueuedJob) bool { return bytes.Equal(j.Payloads[0].Data, like.Data) }
+			r, err = c.Move(t.Context(), "source", movedTo, inspect.JobIDs("a"))
+			c.handled("Move", r, err, 1)
+			r, err = c.Move(t.Context(), "source", movedTo, inspect.AllJobs(looksAlike, inspect.BulkOptions{}))
+			c.handled("Move of all", r, err, 1)
+			c.has("moved", "a", nil, []string{text})
+			c.has("moved", "b", []string{text}, nil)
+
+			back := inspect.Target{Queue: "back"}
+			r, err = c.Move(t.Context(), "moved", back, inspect.AllJobs(nil, inspect.BulkOptions{}))
+			c.handled("Move back", r, err, 1)
+			r, err = c.MoveMorgue(t.Context(), "moved", back, inspect.AllDead(seen, inspect.BulkOptions{}))
+			c.handled("MoveMorgue back", r, err, 2)
+			c.has("back", "b", []string{text}, nil)
+			c.has("back", "a", nil, []string{text})
+			c.has("back", "imported", nil, []string{text})
+		})
+	}
+}
+
 // Stamps make payloads larger, so what just fits into a step of the source exceeds one of the
 // target.
 func TestEntriesThatJustFitIntoAStepMoveIntoAnEveryQueue(t *testing.T) {

@@ -26,7 +26,14 @@ func (i *Inspector) FindSome(ctx context.Context, queue, id string, payloads int
 	if err != nil {
 		return Found{}, err
 	}
-	return i.views.found(id, &stored), nil
+
+	rules := i.ruler(queue)
+	for _, place := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
+		if _, err := rules.rule(ctx, payloadsIn(&stored, place)); err != nil {
+			return Found{}, err
+		}
+	}
+	return i.views.of(rules.merge).found(id, &stored), nil
 }
 
 // Found is everything that a queue holds for an id. A nil field means that this place has nothing

@@ -109,7 +109,7 @@ func New(store Store, options Options) *Inspector {
 	}
 	return &Inspector{
 		store:  store,
-		views:  viewer{options.DecodeError},
+		views:  viewer{decodeError: options.DecodeError},
 		log:    logs.New(options.Logger),
 		panics: logs.NewOnce(time.Minute, mostPanics),
 	}

@@ -150,7 +150,7 @@ func (a *action) storedFirst(ctx context.Context, first []FirstPayload) (stored 
 			}
 
 			if payloads := payloadsIn(&found, ports.PlaceQueued); len(payloads) > 0 &&
-				bytes.Equal(payloads[0].Pushed().Data, f.Data) {
+				bytes.Equal(record.Merge.Pushed(payloads[0]).Data, f.Data) {
 				f.Data = payloads[0].Data
 			}
 			stored = append(stored, f)
@@ -328,7 +328,7 @@ func (k *jobKind) Complete(ctx context.Context, v *ports.JobView, before core.In
 	return true, nil
 }
 
-func (k *jobKind) show(v *ports.JobView) QueuedJob { return k.inspector.views.queuedJob(v, k.sortBy) }
+func (k *jobKind) show(v *ports.JobView) QueuedJob { return k.views().queuedJob(v, k.sortBy) }
 
 func (k *jobKind) Match(v *ports.JobView) bool { return k.match == nil || k.match(k.show(v)) }
 

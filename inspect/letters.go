@@ -66,7 +66,7 @@ func (k *deadKind) Complete(ctx context.Context, v *ports.DeadLetterView, before
 }
 
 func (k *deadKind) show(v *ports.DeadLetterView) DeadLetter {
-	return k.inspector.views.deadLetter(v, k.sortBy)
+	return k.views().deadLetter(v, k.sortBy)
 }
 
 func (k *deadKind) Match(v *ports.DeadLetterView) bool { return k.match == nil || k.match(k.show(v)) }
@@ -182,7 +182,7 @@ func (a *action) storedRefs(
 			}
 			copies := [][]byte{} // nil would mean all payloads
 			if found.DeadLetter != nil {
-				copies = append(copies, dataOf(withData(found.DeadLetter.Payloads, ref.Payloads))...)
+				copies = append(copies, dataOf(withData(record.Merge, found.DeadLetter.Payloads, ref.Payloads))...)
 			}
 
 			for round, more := 0, true; more; round, more = round+1, len(copies) > 0 {

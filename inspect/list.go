@@ -65,12 +65,14 @@ var morgueOrders = []SortBy{ByTime, ByID}
 // IndexIDs the error is [ErrQueueMismatch]. For invalid options it is [ErrInvalidOptions].
 func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.Seq2[QueuedJob, error] {
 	err := o.check("jobs", jobOrders...)
+	rules := i.ruler(queue)
 	return pages(o, err, func(r ports.PageRequest) (listPage[QueuedJob], error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.JobsPage, error) {
 			return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: o.jobsOrder(), Fresh: o.Fresh})
 		})
-		view := func(v *ports.JobView) QueuedJob { return i.views.queuedJob(v, o.SortBy) }
+		views, err := viewsOf(ctx, rules, page.Jobs, payloadsOfJob, err)
+		view := func(v *ports.JobView) QueuedJob { return views.queuedJob(v, o.SortBy) }
 		return listPage[QueuedJob]{convert(page.Jobs, view), page.Next, page.Unreached}, err
 	})
 }
@@ -91,10 +93,12 @@ func heldFrom() *ports.Cursor { return &ports.Cursor{Key: int64(core.MaxInstant)
 // invalid options, the error is [ErrInvalidOptions].
 func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) iter.Seq2[ClaimedJob, error] {
 	err := o.check("claimed jobs", ByTime)
+	rules := i.ruler(queue)
 	return pages(o, err, func(r ports.PageRequest) (listPage[ClaimedJob], error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.ClaimedPage, error) { return s.Claimed(ctx, r) })
-		view := func(v *ports.ClaimView) ClaimedJob { return i.views.claimedJob(v) }
+		views, err := viewsOf(ctx, rules, page.Claims, payloadsOfClaim, err)
+		view := func(v *ports.ClaimView) ClaimedJob { return views.claimedJob(v) }
 		return listPage[ClaimedJob]{convert(page.Claims, view), page.Next, page.Unreached}, err
 	})
 }
@@ -103,12 +107,14 @@ func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) it
 // options, the error is [ErrInvalidOptions].
 func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) iter.Seq2[DeadLetter, error] {
 	err := o.check("the morgue", morgueOrders...)
+	rules := i.ruler(queue)
 	return pages(o, err, func(r ports.PageRequest) (listPage[DeadLetter], error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.MorguePage, error) {
 			return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID, Group: o.Group})
 		})
-		view := func(v *ports.DeadLetterView) DeadLetter { return i.views.deadLetter(v, o.SortBy) }
+		views, err := viewsOf(ctx, rules, page.DeadLetters, payloadsOfLetter, err)
+		view := func(v *ports.DeadLetterView) DeadLetter { return views.deadLetter(v, o.SortBy) }
 		return listPage[DeadLetter]{convert(page.DeadLetters, view), page.Next, page.Unreached}, err
 	})
 }

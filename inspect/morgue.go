@@ -136,10 +136,12 @@ func (i *Inspector) editRefs(
 	if invalid != nil {
 		return a.end(invalid)
 	}
-	if len(refs) == 0 {
-		_, err := i.shards(ctx, queue)
+	record, err := i.record(ctx, queue)
+	if err != nil {
 		return a.end(err)
 	}
+
+	a.merge = record.Merge
 
 	a.Total = len(refs)
 	whole := make(map[string]bool)
@@ -155,7 +157,7 @@ func (i *Inspector) editRefs(
 			return a.end(err)
 		}
 		if found.DeadLetter != nil {
-			chosen := withData(found.DeadLetter.Payloads, ref.Payloads)
+			chosen := withData(a.merge, found.DeadLetter.Payloads, ref.Payloads)
 			if _, err := a.editDeadLetter(ctx, found.Shard, ref.ID, chosen, edit); err != nil {
 				return a.end(err)
 			}
@@ -165,8 +167,9 @@ func (i *Inspector) editRefs(
 	return a.end(nil)
 }
 
-// withData returns the payloads that were pushed with the listed Data, or all of them for nil.
-func withData(payloads []core.Payload, data [][]byte) []core.Payload {
+// withData returns the stored payloads of a queue that were pushed with the listed Data, or all of
+// them for nil.
+func withData(merge core.MergeRule, payloads []core.Payload, data [][]byte) []core.Payload {
 	if data == nil {
 		return payloads
 	}
@@ -174,17 +177,7 @@ func withData(payloads []core.Payload, data [][]byte) []core.Payload {
 	for _, d := range data {
 		listed[string(d)] = true
 	}
-	return slices.DeleteFunc(payloads, func(p core.Payload) bool { return !listed[string(p.Pushed().Data)] })
-}
-
-// edited returns a stored payload with other pushed Data.
-func edited(stored core.Payload, data []byte) core.Payload {
-	var rule core.MergeRule
-	if len(stored.Pushed().Data) < len(stored.Data) {
-		rule.Same = core.SamePush
-	}
-	stored.Data = data
-	return rule.Stored(stored)
+	return slices.DeleteFunc(payloads, func(p core.Payload) bool { return !listed[string(merge.Pushed(p).Data)] })
 }
 
 // editDeadLetter edits stored payloads of a dead letter. It returns when it last changed a payload,
@@ -193,14 +186,16 @@ func (a *action) editDeadLetter(
 	ctx context.Context, shard core.Shard, id string, payloads []core.Payload, edit EditFunc,
 ) (changed core.Instant, err error) {
 	for _, p := range payloads {
-		pushed := p.Pushed()
+		pushed := a.merge.Pushed(p)
 		pushed.Data = bytes.Clone(pushed.Data)
 		data, replace, err := edit(id, pushed)
 		if err != nil {
 			return changed, fmt.Errorf("payload of %q: %w", id, err)
 		}
 
-		edited := edited(p, data)
+		edited := p
+		edited.Data = data
+		edited = a.merge.Stored(edited)
 		if !replace || bytes.Equal(p.Data, edited.Data) {
 			continue
 		}

@@ -92,14 +92,14 @@ func (i *Inspector) moveIDs(ctx context.Context, from string, to Target, ids []s
 	if err != nil {
 		return a.end(err)
 	}
-	shards, err := i.shards(ctx, from)
+	record, err := i.record(ctx, from)
 	if err != nil {
 		return a.end(err)
 	}
 
-	a.Total = len(ids)
+	a.Total, a.merge = len(ids), record.Merge
 	for _, id := range ids {
-		shard := core.Shard{Queue: from, Index: core.ShardOf(id, shards)}
+		shard := core.Shard{Queue: from, Index: core.ShardOf(id, record.Shards)}
 		if err := a.try(ctx, shard, func() error { return m.id(ctx, shard, id) }); err != nil {
 			return a.end(fmt.Errorf("shard %v: %w", shard, err))
 		}
@@ -568,7 +568,7 @@ func read[E any](ctx context.Context, m *mover, c *cargo[E], id string, in func(
 func put[E any](ctx context.Context, m *mover, c *cargo[E], entries []E) error {
 	var parts []E
 	for _, e := range entries {
-		rest := m.to.Merge.Imported(*c.payloads(&e))
+		rest := m.to.Merge.Imported(m.merge.PushedAll(*c.payloads(&e)))
 		for more := true; more; more = len(rest) > 0 {
 			var bound core.Bound
 			n := bound.Take(rest)

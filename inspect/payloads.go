@@ -113,6 +113,7 @@ func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOpt
 			return
 		}
 
+		rules := i.ruler(queue)
 		at, left := ports.PayloadCursor{
 			Place: ports.Place(o.Place),
 			Score: o.After.score,
@@ -137,9 +138,15 @@ func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOpt
 			}
 
 			page := payloadsIn(&found, at.Place)
+			merge, err := rules.rule(ctx, page)
+			if err != nil {
+				yield(StoredPayload{}, err)
+				return
+			}
+
 			for k := range page {
 				at = at.Next(page[k : k+1])
-				if !yield(StoredPayload{page[k].Pushed(), PayloadCursor{at.Score, at.Skip}}, nil) {
+				if !yield(StoredPayload{merge.Pushed(page[k]), PayloadCursor{at.Score, at.Skip}}, nil) {
 					return
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -163,6 +164,52 @@ func (i *Inspector) record(ctx context.Context, queue string) (ports.Queue, erro
 		}
 	}
 	return ports.Queue{}, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
+}
+
+// ruler returns the merge rule of a queue to a reader of its payloads. It reads the queue's record
+// once, and only if a payload looks as if it had a stamp, so that a look at a queue without stamps
+// costs no other call.
+type ruler struct {
+	inspector *Inspector
+	queue     string
+	known     bool
+	merge     core.MergeRule
+}
+
+func (i *Inspector) ruler(queue string) *ruler { return &ruler{inspector: i, queue: queue} }
+
+// rule returns the rule by which to read stored payloads.
+func (r *ruler) rule(ctx context.Context, payloads []core.Payload) (core.MergeRule, error) {
+	if r.known || !slices.ContainsFunc(payloads, core.Payload.Stamped) {
+		return r.merge, nil
+	}
+	record, err := r.inspector.record(ctx, r.queue)
+	if err != nil {
+		return core.MergeRule{}, err
+	}
+	r.known, r.merge = true, record.Merge
+	return r.merge, nil
+}
+
+func payloadsOfJob(v *ports.JobView) []core.Payload           { return v.Payloads }
+func payloadsOfClaim(v *ports.ClaimView) []core.Payload       { return v.Payloads }
+func payloadsOfLetter(v *ports.DeadLetterView) []core.Payload { return v.Payloads }
+
+// viewsOf returns the viewer for a page of a queue's entries, or err if that is not nil.
+func viewsOf[V any](
+	ctx context.Context,
+	r *ruler,
+	page []V,
+	payloads func(*V) []core.Payload,
+	err error,
+) (viewer, error) {
+	for at := 0; at < len(page) && err == nil; at++ {
+		_, err = r.rule(ctx, payloads(&page[at]))
+	}
+	if err != nil {
+		return viewer{}, err
+	}
+	return r.inspector.views.of(r.merge), nil
 }
 
 // shards returns the shard count of a queue.

@@ -33,12 +33,17 @@ func (i *Inspector) Export(ctx context.Context, queue string, o ListOptions) ite
 	})
 
 	return func(yield func(core.DeadLetter, error) bool) {
+		rules := i.ruler(queue)
 		for v, err := range list {
 			there := true
 			if err == nil {
 				there, err = i.complete(ctx, queue, &v)
 			}
-			v.Payloads = core.PushedPayloads(v.Payloads)
+			if err == nil {
+				var merge core.MergeRule
+				merge, err = rules.rule(ctx, v.Payloads)
+				v.Payloads = merge.PushedAll(v.Payloads)
+			}
 			if (there || err != nil) && !yield(v.DeadLetter, err) || err != nil {
 				return
 			}

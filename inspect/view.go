@@ -94,6 +94,14 @@ type DeadLetter struct {
 type viewer struct {
 	// decodeError is Options.DecodeError.
 	decodeError func(stored string) string
+	// merge is the rule of the queue that has the entries; see viewsOf.
+	merge core.MergeRule
+}
+
+// of returns the viewer for a queue with a merge rule.
+func (w viewer) of(merge core.MergeRule) viewer {
+	w.merge = merge
+	return w
 }
 
 func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
@@ -106,7 +114,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		FirstPush:    v.FirstPush.Time(),
 		LastError:    w.errorText(v.Error),
 		Tags:         v.Tags.List(),
-		Payloads:     core.PushedPayloads(v.Payloads),
+		Payloads:     w.merge.PushedAll(v.Payloads),
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
 	}
@@ -149,7 +157,7 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 		LastError:    w.errorText(v.Error),
 		Group:        v.Group,
 		Tags:         v.Tags.List(),
-		Payloads:     core.PushedPayloads(v.Payloads),
+		Payloads:     w.merge.PushedAll(v.Payloads),
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
 	}

@@ -72,7 +72,7 @@ type BatchEvent struct {
 	// replies. It is the same at the start and at the end.
 	Now core.Instant
 	// Claims are the jobs of the batch. They are read-only. Payloads are as they are stored:
-	// core.Payload.Pushed returns one as it was pushed.
+	// core.MergeRule.Pushed of the queue's rule returns one as it was pushed.
 	Claims []core.Claim
 	// Outcomes are the outcomes of Claims, in the same order, at the end of the batch. They are nil
 	// at its start. For a job that the handler settled in a transaction, the outcome is the one

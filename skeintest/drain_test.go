@@ -3,6 +3,7 @@ package skeintest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/skeintest"
 )
 
@@ -173,5 +175,24 @@ func TestTheDefaultBackoffComesAtKnownTimes(t *testing.T) {
 	}
 	if next := events[0].Next; next != 15*time.Second {
 		t.Errorf("the first failure's Next is %v, want 15s", next)
+	}
+}
+
+// An event shows the payloads as they were pushed, also if their bytes look like the stamp of a
+// queue that counts every push.
+func TestEventsShowPayloadsAsTheyWerePushed(t *testing.T) {
+	like := core.MergeRule{Same: core.SamePush}.Stored(core.Payload{Data: []byte("x"), Score: 7})
+	for _, rule := range []skein.MergeRule{skein.Union(), skein.Every()} {
+		s := skeintest.New()
+		q := skein.NewQueue("q", skein.QueueOptions[[]byte]{
+			Merge: rule, Codec: skein.RawCodec{}, MaxRetries: skein.NoRetries,
+		})
+		if err := q.Push(t.Context(), s.Client, "id", like.Data, skein.Score(7)); err != nil {
+			t.Fatal(err)
+		}
+
+		events := s.Drain(t, time.Hour, always(q, errBoom))
+		want := fmt.Sprintf("0s q id [%q] exhausted: boom", like.Data)
+		skeintest.AssertEvents(t, events, want)
 	}
 }

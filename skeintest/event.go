@@ -97,7 +97,7 @@ func (e Events) lines() []string {
 func printed(payloads []core.Payload) []string {
 	var list []string
 	for i := range payloads {
-		list = append(list, printable(payloads[i].Pushed().Data))
+		list = append(list, printable(payloads[i].Data))
 	}
 	return list
 }

@@ -21,8 +21,13 @@ type recorder struct {
 	began core.Instant
 	// unsettled are the events whose jobs no turn has settled yet.
 	unsettled map[execution]unsettled
-	// shards are the shards of the declared queues, by queue.
-	shards map[string][]core.Shard
+	// queues are the declared queues, by name.
+	queues map[string]declaredQueue
+}
+
+type declaredQueue struct {
+	shards []core.Shard
+	merge  core.MergeRule
 }
 
 // execution names one execution of a job: its claim.
@@ -44,7 +49,7 @@ func newRecorder(s *Store, limit int, stop context.CancelFunc) *recorder {
 	}
 	return &recorder{
 		Observer: observer, store: s, limit: limit, stop: stop,
-		unsettled: make(map[execution]unsettled), shards: make(map[string][]core.Shard),
+		unsettled: make(map[execution]unsettled), queues: make(map[string]declaredQueue),
 	}
 }
 
@@ -65,7 +70,7 @@ func (r *recorder) BatchEnd(ctx context.Context, e ports.BatchEvent) {
 			At:       sinceStart(r.began),
 			Queue:    e.Shard.Queue,
 			ID:       c.ID,
-			Payloads: printed(c.Payloads),
+			Payloads: r.printed(e.Shard.Queue, c.Payloads),
 			Outcome:  outcomeOf(e.Outcomes[i].Kind),
 			Error:    r.store.decodeError(errorOf(&e.Outcomes[i])),
 		})
@@ -91,6 +96,11 @@ func outcomeOf(kind core.OutcomeKind) Outcome {
 	default:
 		return Untouched
 	}
+}
+
+// printed returns stored payloads of a queue as an Event shows them.
+func (r *recorder) printed(queue string, stored []core.Payload) []string {
+	return printed(r.queues[queue].merge.PushedAll(stored))
 }
 
 func errorOf(o *core.Outcome) string {
@@ -135,7 +145,7 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 	}
 
 	back, dead := s.Apply(claim.Job, now)
-	event.Buried = printed(dead.Payloads)
+	event.Buried = r.printed(shard.Queue, dead.Payloads)
 	if len(back.Payloads) > 0 {
 		event.Next = sinceStart(back.PerformAt)
 	}
@@ -170,7 +180,7 @@ func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(
 
 	switch request := call.Request.(type) {
 	case *ports.DeclareRequest:
-		r.shards[request.Queue] = core.Shards(request.Queue, request.Shards)
+		r.queues[request.Queue] = declaredQueue{core.Shards(request.Queue, request.Shards), request.Merge}
 	case *ports.TurnRequest:
 		reply := call.Reply.(*ports.TurnReply)
 		for i := range request.Settlements {
@@ -183,8 +193,8 @@ func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(
 // nextDue returns when the next job or tick of the declared queues is due.
 func (r *recorder) nextDue(ctx context.Context) (core.Head, error) {
 	var all []core.Shard
-	for _, shards := range r.shards {
-		all = append(all, shards...)
+	for _, q := range r.queues {
+		all = append(all, q.shards...)
 	}
 	jobs, err := r.store.Heads(ctx, all)
 	if err != nil {

@@ -35,7 +35,6 @@ type Queue struct {
 	Name     string
 	Shards   int
 	IndexIDs bool
-	Merge    core.MergeRule
 	// BatchSize is how many ids a handler gets at once, at most core.MaxTurnJobs.
 	BatchSize int
 	// Parallel bounds how many batches of one shard run at once on this node. 0: no bound.
@@ -48,7 +47,7 @@ type Queue struct {
 	// payload a turn claims.
 	PerJob int
 	Bytes  int
-	// Queue is how its jobs run.
+	// Queue is how its jobs run and merge.
 	execution.Queue
 
 	generation atomic.Int64

@@ -72,10 +72,11 @@ type ran struct {
 
 // handler notes the id and the tick of each payload, in seconds since the test began.
 func (r *ran) handler(w *world) handler {
+	every := core.MergeRule{Same: core.SamePush} // a queue by another rule has no stamps here
 	return each(func(_ context.Context, c *core.Claim) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for _, p := range core.PushedPayloads(c.Payloads) {
+		for _, p := range every.PushedAll(c.Payloads) {
 			r.all = append(r.all, fmt.Sprintf("%s %s %g", c.ID, p.Data, p.Score-float64(w.began.Unix())))
 		}
 		return nil
@@ -323,7 +324,7 @@ func TestTicksFireOnceAmongServersThatDie(t *testing.T) {
 		run := each(func(_ context.Context, c *core.Claim) error {
 			mu.Lock()
 			defer mu.Unlock()
-			for _, p := range core.PushedPayloads(c.Payloads) {
+			for _, p := range every.PushedAll(c.Payloads) {
 				k := fmt.Sprint(c.ID, " ", p.Score)
 				if seen[k]++; p.Score < last[c.ID] {
 					w.Errorf("id %s ran tick %v after %v", c.ID, p.Score, last[c.ID])

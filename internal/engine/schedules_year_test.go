@@ -104,7 +104,7 @@ func (y *yearWorld) run(_ context.Context, c *core.Claim) error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	clock := &y.clocks[i]
-	for _, p := range core.PushedPayloads(c.Payloads) {
+	for _, p := range (core.MergeRule{Same: core.SamePush}).PushedAll(c.Payloads) {
 		tick := core.Instant(p.Score * 1e6)
 		if n := len(clock.ticks); n > 0 && tick <= clock.ticks[n-1] {
 			clock.repeat++

@@ -93,6 +93,11 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 // Shard returns where the batch's jobs live.
 func (b *Batch) Shard() core.Shard { return b.shard.ID }
 
+// Pushed returns the payloads of job i as they were pushed.
+func (b *Batch) Pushed(i int) []core.Payload {
+	return b.shard.Queue.Merge.PushedAll(b.Claims[i].Payloads)
+}
+
 // Token returns the fencing token of the lease that the batch runs under.
 func (b *Batch) Token() int64 { return b.token }
 

@@ -14,6 +14,8 @@ import (
 // Queue is how the jobs of a queue run. All fields are set.
 type Queue struct {
 	Policy core.RetryPolicy
+	// Merge is the rule by which the queue stores its payloads.
+	Merge core.MergeRule
 	// Earliest is true if pushes of this program use that rule, so that they run awaiting jobs.
 	Earliest bool
 	// Run handles a batch. Jobs to which it gave no outcome get that of its error or panic.

@@ -99,13 +99,14 @@ func unmarked(payloads []core.Payload, marks []core.PayloadOutcome) []core.Paylo
 	return open
 }
 
+// buried returns the burial of stored payloads of a job, with the payloads as they were pushed.
 func (s *Shard) buried(
 	c *core.Claim, payloads []core.Payload, reason report.BuryReason, text, group string,
 ) report.Buried {
 	return report.Buried{
 		Shard:    s.ID,
 		ID:       c.ID,
-		Payloads: payloads,
+		Payloads: s.Queue.Merge.PushedAll(payloads),
 		Reason:   reason,
 		Error:    text,
 		Group:    group,
@@ -124,7 +125,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 		if buried[k].Reason == report.Undecodable && !exhausted {
 			refused := event
 			refused.Refused, refused.Text, refused.Group = true, buried[k].Error, buried[k].Group
-			refused.Bytes = len(buried[k].Payloads[0].Pushed().Data)
+			refused.Bytes = len(buried[k].Payloads[0].Data)
 			list = append(list, refused)
 		}
 
@@ -141,7 +142,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 
 	event.Text, event.Group, event.Panicked = o.Error, o.Group, b.panics[i]
 	if refused := b.decodeFailures[i]; refused.failed {
-		event.Refused, event.Bytes = true, len(c.Payloads[refused.position].Pushed().Data)
+		event.Refused, event.Bytes = true, len(b.shard.Queue.Merge.Pushed(c.Payloads[refused.position]).Data)
 	}
 
 	switch {

@@ -210,7 +210,7 @@ func fireMany(e *env.Env) {
 
 	e.Same("the ids", e.QueuedIDs(), []string{"a", "b"})
 	e.Same("the payloads of two schedules", len(e.Queued("a").Payloads), 6)
-	for i, p := range core.PushedPayloads(e.Queued("b").Payloads) {
+	for i, p := range e.Declared[env.Orders].Merge.PushedAll(e.Queued("b").Payloads) {
 		tick := env.Start
 		if i > 0 { // the ticks are whole hours
 			tick = (env.Start/core.Instant(time.Hour/time.Microsecond) + core.Instant(i)) *

@@ -425,12 +425,18 @@ func mergeByImportOfJobs(e *env.Env, r *mergeRuleRun) []core.Payload {
 	return e.Queued(r.id).Payloads
 }
 
+// imported returns the payloads that merge as a queue of the same rule imports them.
+func imported(e *env.Env, r *mergeRuleRun) []core.Payload {
+	rule := e.Declared[env.Orders].Merge
+	return rule.Imported(rule.PushedAll(r.coming))
+}
+
 // mergeByMove imports a job as a move does.
 func mergeByMove(e *env.Env, r *mergeRuleRun) []core.Payload {
 	if len(r.there) > 0 {
 		e.BringInJobs(env.Job(r.id, env.Retrying(env.Start, 1), r.there...))
 	}
-	e.BringInJobs(env.Job(r.id, env.Fresh(env.Start), e.Declared[env.Orders].Merge.Imported(r.coming)...))
+	e.BringInJobs(env.Job(r.id, env.Fresh(env.Start), imported(e, r)...))
 	return e.Queued(r.id).Payloads
 }
 
@@ -438,7 +444,7 @@ func mergeByMoveOfMorgue(e *env.Env, r *mergeRuleRun) []core.Payload {
 	if len(r.there) > 0 {
 		e.BringIn(env.Letter(r.id, 1, r.there...))
 	}
-	e.BringIn(env.Letter(r.id, 2, e.Declared[env.Orders].Merge.Imported(r.coming)...))
+	e.BringIn(env.Letter(r.id, 2, imported(e, r)...))
 	return e.DeadLetter(r.id).Payloads
 }
 
