@@ -13,35 +13,44 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// findSQL reads what a shard holds for an id, at one instant. The function find_payloads bounds
-// the payloads that it reads.
+// findSQL reads what a shard holds for an id, at one instant: a row for each kind of record, in
+// which only the columns of that kind are set, if there is such a record. The function find_payloads
+// bounds the payloads that it reads.
 //
-//	$1 0, the payloads of each entry to read beside that, $2 the queue, $3 the shard's index, $4 the id, $5 now,
+//	$1 0, the payloads of each record to read beside that, $2 the queue, $3 the shard's index, $4 the id, $5 now,
 //	$6 the score and $7 the number of payloads of that to leave out, $8 the most payloads of each place,
 //	in order of ports.Place, $9 the most payloads and $10 the most bytes of all, $11 how many payloads to
 //	count about
-var findSQL = strings.ReplaceAll(`
+var findSQL = strings.NewReplacer("{error}", "e.error", "{counted}", "$11::bigint", "{now}", "$5").Replace(`
 WITH s AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
-), e (kind, shard, id, at, retry_count, recoveries, first_push, error, token,
-  number, since, node, owner, cancelled, dropped, begun, lease_until, count, scores, data, meta) AS (
-  SELECT`+jobColumns+`
-  FROM {schema}.jobs e`+jobPayloads+`
-  WHERE e.shard = (SELECT id FROM s) AND e.id = $4
-  UNION ALL
-  SELECT`+claimColumns+`$5`+claimPayloads+`
-  FROM {schema}.claimed e`+claimLease+`
-  WHERE e.shard = (SELECT id FROM s) AND e.id = $4
-  UNION ALL
-  SELECT`+deadColumns+`
-  FROM {schema}.dead_letters e`+deadPayloads+`
-  WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 )
-SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e.error,
-  e.token, e.number, e.since, e.node, e.owner, e.cancelled, e.dropped, e.begun, e.lease_until,
-  e.count, p.scores, p.data, p.meta, p.more
-FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`,
-	"{counted}", "$11::bigint")
+SELECT k.kind, j.*, c.*, d.*, p.scores, p.data, p.meta, p.more
+FROM (VALUES ('j'::"char"), ('c'), ('d')) k (kind)
+LEFT JOIN LATERAL (
+  SELECT ` + selectList(jobPrefix, new(queuedJob).columns()) + `
+  FROM {schema}.jobs e` + queuedPayloads + `
+  WHERE k.kind = 'j' AND e.shard = (SELECT id FROM s) AND e.id = $4
+) j ON true
+LEFT JOIN LATERAL (
+  SELECT ` + selectList(claimPrefix, new(claimedJob).columns()) + `
+  FROM {schema}.claimed e` + claimLease + `
+  WHERE k.kind = 'c' AND e.shard = (SELECT id FROM s) AND e.id = $4
+) c ON true
+LEFT JOIN LATERAL (
+  SELECT ` + selectList(deadPrefix, new(deadLetter).columns()) + `
+  FROM {schema}.dead_letters e` + deadPayloads + `
+  WHERE k.kind = 'd' AND e.shard = (SELECT id FROM s) AND e.id = $4
+) d ON true
+LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = k.kind
+WHERE coalesce(j.job_id, c.claim_id, d.dead_id) IS NOT NULL`)
+
+// The kinds of records, and the prefixes of their columns.
+const (
+	foundJob, jobPrefix     = 'j', "job_"
+	foundClaim, claimPrefix = 'c', "claim_"
+	foundDead, deadPrefix   = 'd', "dead_"
+)
 
 // mostSkipped is the largest number of payloads of one score that a cursor leaves out. An id can't
 // have that many. It is small enough for find_payloads to add the returned payloads, and one more,
@@ -78,14 +87,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	var found ports.Found
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		found = ports.Found{Shard: shard}
-		return eachRow(rows, func() error {
-			var more *bool
-			e, err := readEntry(rows, r.Queue, &more)
-			if err == nil {
-				addEntry(&found, &r, e, more)
-			}
-			return err
-		})
+		return eachRow(rows, func() error { return addFound(&found, &r, rows) })
 	}, findSQL,
 		0, r.Queue, shard.Index, r.ID, s.now(), after.Score, after.Skip, most,
 		core.MaxTurnPayloads, core.MaxStepBytes, countLimit(r.MaxCount))
@@ -116,23 +118,62 @@ func isDue(found ports.Found) bool {
 	return found.Queued != nil && found.Claim == nil && found.Queued.PerformAt <= found.Standing.Now
 }
 
-// addEntry adds one entry to the result, and the cursor behind its payloads if it has more.
-func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more *bool) {
-	e.Count = r.Counted(e.Count)
-	var place ports.Place
-	switch e.kind {
-	case jobEntry:
-		place, found.Queued = ports.PlaceQueued, &ports.JobView{Job: e.Job, Count: e.Count}
-	case claimEntry:
-		place, found.Claim = ports.PlaceClaimed, &e.ClaimView
-	case deadEntry:
-		place, found.DeadLetter = ports.PlaceDead, &ports.DeadLetterView{DeadLetter: e.deadLetter(), Count: e.Count}
+// addFound scans one row, and adds its record to the result, and the cursor behind its payloads if
+// it has more.
+func addFound(found *ports.Found, r *ports.FindRequest, rows pgx.Rows) (err error) {
+	var (
+		place    ports.Place
+		payloads []core.Payload
+		count    int
+		more     *bool
+	)
+
+	switch kind := rows.RawValues()[0][0]; kind { // "char" is one byte in either format
+	case foundJob:
+		var job queuedJob
+		more, err = scanFound(rows, r.Queue, jobPrefix, &job, &job.payloadLists)
+		place, payloads, count = ports.PlaceQueued, job.Payloads, r.Counted(job.count)
+		found.Queued = &ports.JobView{Job: job.Job, Count: count}
+
+	case foundClaim:
+		var claim claimedJob
+		more, err = scanFound(rows, r.Queue, claimPrefix, &claim, &claim.payloadLists)
+		place, payloads, count = ports.PlaceClaimed, claim.Payloads, r.Counted(claim.Count)
+		claim.Count = count
+		found.Claim = &claim.ClaimView
+
+	case foundDead:
+		var letter deadLetter
+		more, err = scanFound(rows, r.Queue, deadPrefix, &letter, &letter.payloadLists)
+		place, payloads, count = ports.PlaceDead, letter.Payloads, r.Counted(letter.count)
+		found.DeadLetter = &ports.DeadLetterView{DeadLetter: letter.DeadLetter, Count: count}
+	}
+	if err != nil {
+		return err
 	}
 
 	// A place has no row if no payload of it was requested, or if none follows.
-	behind := r.Most(place) == 0 && (e.Count > 0 || r.MaxCount < 0)
+	behind := r.Most(place) == 0 && (count > 0 || r.MaxCount < 0)
 	if more != nil {
 		behind = *more
 	}
-	found.AddNext(r, place, e.Payloads, behind)
+	found.AddNext(r, place, payloads, behind)
+	return nil
+}
+
+// scanFound scans the columns of one kind of record, with payloads, which are its lists, from the
+// columns of find_payloads. more is nil if find_payloads has no row for the kind.
+func scanFound(rows pgx.Rows, queue, prefix string, of record, lists *payloadLists) (more *bool, err error) {
+	into := destinations(rows, prefix, of.columns())
+	found := destinations(rows, "", append(lists.columns(), column{name: "more", into: &more}))
+	for i, d := range found { // they are behind the record's own lists, which are empty here
+		if d != nil {
+			into[i] = d
+		}
+	}
+
+	if err := rows.Scan(into...); err != nil {
+		return nil, err
+	}
+	return more, of.finish(queue, 0)
 }

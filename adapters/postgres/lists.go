@@ -14,61 +14,68 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// list is an order in which the rows of a table are listed.
-type list struct {
-	table   string
-	columns string
-	joins   string
-	// key is the sort column before the id, and keyOf its value for an entry. Both are empty in lists
+// list is an order in which the records R of a table are listed. P is *R.
+type list[R any, P listed[R]] struct {
+	table string
+	joins string
+	// key is the sort column before the id, and keyOf its value for a record. Both are empty in lists
 	// by id.
 	key   string
-	keyOf func(*entry) int64
+	keyOf func(P) int64
 	// filter is the condition of the list's partial index. group, if it is not empty, is the listed
-	// group.
-	filter string
-	group  string
+	// group, and groupOf that of a record.
+	filter  string
+	group   string
+	groupOf func(P) string
+	// clock is set if the columns need the clock.
+	clock bool
 	// rows replaces shardRows.
 	rows string
 }
 
+type listed[R any] interface {
+	*R
+	record
+}
+
+type jobList = list[queuedJob, *queuedJob]
+
 // jobLists are the lists of jobs.
-var jobLists = [...]list{
+var jobLists = [...]jobList{
 	ports.ByTime: {
-		table:   "jobs",
-		columns: jobColumns,
-		joins:   jobPayloads,
-		key:     "perform_at",
-		keyOf:   timeOf,
-		rows:    rowsByTime,
+		table: "jobs",
+		joins: queuedPayloads,
+		key:   "perform_at",
+		keyOf: timeOf,
+		rows:  rowsByTime,
 	},
 	ports.ByID: {
-		table:   "jobs",
-		columns: jobColumns,
-		joins:   jobPayloads,
+		table: "jobs",
+		joins: queuedPayloads,
 	},
 	ports.RetryingByTime: {
-		table:   "jobs",
-		columns: jobColumns,
-		joins:   jobPayloads,
-		key:     "perform_at",
-		keyOf:   timeOf,
-		filter:  retrying,
+		table:  "jobs",
+		joins:  queuedPayloads,
+		key:    "perform_at",
+		keyOf:  timeOf,
+		filter: retrying,
 	},
 	ports.RetryingByID: {
-		table:   "jobs",
-		columns: jobColumns,
-		joins:   jobPayloads,
-		filter:  retrying,
+		table:  "jobs",
+		joins:  queuedPayloads,
+		filter: retrying,
 	},
 	ports.RetryingByCount: {
-		table:   "jobs",
-		columns: jobColumns,
-		joins:   jobPayloads,
-		key:     "retry_count",
-		keyOf:   countOf,
-		filter:  retrying,
+		table:  "jobs",
+		joins:  queuedPayloads,
+		key:    "retry_count",
+		keyOf:  countOf,
+		filter: retrying,
 	},
 }
+
+func timeOf(q *queuedJob) int64  { return int64(q.PerformAt) }
+func countOf(q *queuedJob) int64 { return int64(q.RetryCount) }
 
 const retrying = "AND retry_count >= 0"
 
@@ -117,7 +124,7 @@ CROSS JOIN LATERAL (
 ORDER BY w.place`
 
 // placesSQL returns the statement for the places of the list that a page begins at.
-func (l list) placesSQL(start storekit.Start, descending bool) string {
+func (l list[R, P]) placesSQL(start storekit.Start, descending bool) string {
 	sign, end, direction := ">", "<", ""
 	if descending {
 		sign, end, direction = "<", ">=", " DESC"
@@ -140,13 +147,15 @@ func (l list) placesSQL(start storekit.Start, descending bool) string {
 		"{columnOrder}", columnOrder, "{order}", order).Replace(text)
 }
 
-// pageSQL returns the statement for entries of the list.
-func (l list) pageSQL() string {
-	columns := strings.NewReplacer(
-		"e.error", "left(e.error, $5 + length(e.error) - length({schema}.error_text(e.error)))",
+// pageSQL returns the statement for records of the list.
+func (l list[R, P]) pageSQL() string {
+	columns := selectList("", P(new(R)).columns())
+	text := strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
+	return strings.NewReplacer(
+		"{error}", "left(e.error, $5 + length(e.error) - length({schema}.error_text(e.error)))",
 		"{counted}", "$6::bigint",
-	).Replace(l.columns)
-	return strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
+		"{now}", "$7",
+	).Replace(text)
 }
 
 // afterAllIDs sorts behind every id: it is longer than an id can be, and consists of the last
@@ -155,7 +164,7 @@ var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
 
 // bounds returns the id that a page begins behind, its key in lists by a key, and in lists by id
 // the id that the page ends before or at.
-func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, key int64, end string) {
+func (l list[R, P]) bounds(p *storekit.Pager[storekit.Listed]) (id string, key int64, end string) {
 	start, descending := p.Start(), p.Descending()
 	id, key = start.At.ID, start.At.Key
 
@@ -175,14 +184,14 @@ func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, key int64, 
 	return id, key, ""
 }
 
-// page returns a page of a list, and the cursor of the next. It finds the places of the entries
-// first, and then reads only these entries. The caller has checked that the queue exists.
-func (s *Store) page(
+// page returns a page of a list, and the cursor of the next. It finds the places of the records
+// first, and then reads only these records. The caller has checked that the queue exists.
+func (l list[R, P]) page(
 	ctx context.Context,
-	l list,
+	s *Store,
 	r ports.PageRequest,
 	shards []core.Shard,
-) ([]entry, ports.Cursor, error) {
+) ([]R, ports.Cursor, error) {
 	if err := s.mergeForLook(ctx, r.Queue, shards); err != nil {
 		return nil, ports.Cursor{}, err
 	}
@@ -190,7 +199,7 @@ func (s *Store) page(
 	p := storekit.NewPager[storekit.Listed](r, l.key == "")
 	var lost storekit.Lost
 	err := storekit.FindPlaces(ctx, p, shards, &lost, func(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
-		return s.places(ctx, l, p, asks)
+		return l.places(ctx, s, p, asks)
 	})
 	if err != nil {
 		return nil, ports.Cursor{}, err
@@ -200,14 +209,14 @@ func (s *Store) page(
 	}
 
 	places, next := p.Page()
-	entries, err := s.entries(ctx, l, r, places)
-	return entries, next, err
+	records, err := l.records(ctx, s, r, places)
+	return records, next, err
 }
 
 // places finds the first places of shards, the same number for each.
-func (s *Store) places(
+func (l list[R, P]) places(
 	ctx context.Context,
-	l list,
+	s *Store,
 	p *storekit.Pager[storekit.Listed],
 	asks []storekit.Ask,
 ) []storekit.Answer {
@@ -256,17 +265,22 @@ func (s *Store) answers(
 	return answers
 }
 
-// entries reads the entries at some places, and returns those that still exist. An entry that has
+// records reads the records at some places, and returns those that still exist. A record that has
 // moved meanwhile is left out, since the next page begins behind its old place.
-func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places []storekit.Listed) ([]entry, error) {
+func (l list[R, P]) records(
+	ctx context.Context,
+	s *Store,
+	r ports.PageRequest,
+	places []storekit.Listed,
+) (records []R, err error) {
 	if len(places) == 0 {
 		return nil, nil
 	}
 
 	indexes, ids := make([]int32, len(places)), make([]string, len(places))
-	at := make(map[string]int64, len(places))
+	keys := make(map[string]int64, len(places))
 	for i, p := range places {
-		indexes[i], ids[i], at[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
+		indexes[i], ids[i], keys[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
 	}
 
 	errorChars := math.MaxInt32 / 2 // the tags are added to it
@@ -274,23 +288,40 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 		errorChars = min(max(0, r.ErrorBytes), errorChars)
 	}
 	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, indexes, ids, errorChars, countLimit(r.MaxCount)}
-	if l.joins == claimLease {
+	if l.clock {
 		args = append(args, s.now())
 	}
 
-	var entries []entry
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		entries = nil
+	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		records = nil
+		row := P(new(R))
+		into := destinations(rows, "", row.columns())
 		return eachRow(rows, func() error {
-			e, err := readEntry(rows, r.Queue)
-			e.Error = core.CutText(e.Error, r.ErrorBytes)
-			if (l.keyOf == nil || l.keyOf(&e) == at[e.ID]) && (l.group == "" || l.group == e.Owner) {
-				entries = append(entries, e)
+			*row = *new(R)
+			if err := rows.Scan(into...); err != nil {
+				return err
 			}
-			return err
+			if l.has(row, keys[row.id()]) {
+				records = append(records, *row)
+			}
+			return nil
 		})
 	}, l.pageSQL(), args...)
-	return entries, err
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range records {
+		if err := P(&records[i]).finish(r.Queue, r.ErrorBytes); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// has reports whether the list has a record at a key.
+func (l list[R, P]) has(row P, key int64) bool {
+	return (l.keyOf == nil || l.keyOf(row) == key) && (l.group == "" || l.groupOf(row) == l.group)
 }
 
 // countLimit returns {counted} for a request's MaxCount.
@@ -301,10 +332,6 @@ func countLimit(most int) *int {
 	most = max(0, most)
 	return &most
 }
-
-func timeOf(e *entry) int64  { return int64(e.PerformAt) }
-func countOf(e *entry) int64 { return int64(e.RetryCount) }
-func sinceOf(e *entry) int64 { return int64(e.Since) }
 
 // Jobs implements [ports.Inspector]. If only fresh jobs are requested, it removes jobs with a
 // failure from the page that it has found.
@@ -318,10 +345,10 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 		return ports.JobsPage{}, err
 	}
 
-	entries, next, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, shards)
+	jobs, next, err := jobLists[r.SortBy].page(ctx, s, r.PageRequest, shards)
 	page := ports.JobsPage{Next: next}
-	for i := range entries {
-		page.Jobs = append(page.Jobs, ports.JobView{Job: entries[i].Job, Count: r.Counted(entries[i].Count)})
+	for i := range jobs {
+		page.Jobs = append(page.Jobs, ports.JobView{Job: jobs[i].Job, Count: r.Counted(jobs[i].count)})
 	}
 	if r.Fresh {
 		page.Jobs = storekit.FreshOf(page.Jobs)
@@ -346,19 +373,19 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 		return ports.ClaimedPage{}, err
 	}
 
-	claimed := list{
-		table:   "claimed",
-		columns: claimColumns + "$7" + claimPayloads,
-		joins:   claimLease,
-		key:     "since",
-		keyOf:   sinceOf,
+	claimed := list[claimedJob, *claimedJob]{
+		table: "claimed",
+		joins: claimLease,
+		key:   "since",
+		keyOf: func(c *claimedJob) int64 { return int64(c.Since) },
+		clock: true,
 	}
 
-	entries, next, err := s.page(ctx, claimed, r, shards)
+	claims, next, err := claimed.page(ctx, s, r, shards)
 	page := ports.ClaimedPage{Next: next}
-	for i := range entries {
-		entries[i].Count = r.Counted(entries[i].Count)
-		page.Claims = append(page.Claims, entries[i].ClaimView)
+	for i := range claims {
+		claims[i].Count = r.Counted(claims[i].Count)
+		page.Claims = append(page.Claims, claims[i].ClaimView)
 	}
 	return page, err
 }
@@ -370,26 +397,26 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 		return ports.MorguePage{}, err
 	}
 
-	letters := list{
+	morgue := list[deadLetter, *deadLetter]{
 		table:   "dead_letters",
-		columns: deadColumns,
 		joins:   deadPayloads,
 		key:     "changed_at",
-		keyOf:   timeOf,
+		keyOf:   func(d *deadLetter) int64 { return int64(d.ChangedAt) },
+		groupOf: func(d *deadLetter) string { return d.Group },
 	}
 	switch {
 	case r.ByID:
-		letters.key, letters.keyOf = "", nil
+		morgue.key, morgue.keyOf = "", nil
 	case r.Group != "":
-		letters.filter, letters.group = "AND grp = $7", r.Group
+		morgue.filter, morgue.group = "AND grp = $7", r.Group
 	}
 
-	entries, next, err := s.page(ctx, letters, r.PageRequest, shards)
+	letters, next, err := morgue.page(ctx, s, r.PageRequest, shards)
 	page := ports.MorguePage{Next: next}
-	for i := range entries {
+	for i := range letters {
 		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{
-			DeadLetter: entries[i].deadLetter(),
-			Count:      r.Counted(entries[i].Count),
+			DeadLetter: letters[i].DeadLetter,
+			Count:      r.Counted(letters[i].count),
 		})
 	}
 	return page, err

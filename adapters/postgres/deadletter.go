@@ -1,0 +1,41 @@
+package postgres
+
+import (
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// deadLetter is a row of the table dead_letters as it is read, with some of its payloads.
+type deadLetter struct {
+	core.DeadLetter
+	count int
+	payloadLists
+}
+
+// deadPayloads joins the first payloads of a dead letter.
+const deadPayloads = `
+LEFT JOIN LATERAL (
+  SELECT array_agg(p.score) AS scores, array_agg(p.data) AS data, array_agg(p.meta) AS meta
+  FROM {schema}.dead_payloads_of(e.shard, e.id, $1::int) p
+) m ON true`
+
+func (d *deadLetter) id() string { return d.ID }
+
+func (d *deadLetter) columns() []column {
+	return append([]column{
+		{"id", "e.id", &d.ID},
+		{"changed_at", "e.changed_at", &d.ChangedAt},
+		{"error", "{error}", &d.Error},
+		{"grp", "e.grp", &d.Group},
+		{"count", `(SELECT count(*) FROM (
+    SELECT FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id LIMIT {counted}
+  ) p)`, &d.count},
+	}, d.payloadLists.columns()...)
+}
+
+func (d *deadLetter) finish(_ string, errorBytes int) (err error) {
+	d.Tags, d.Error = storekit.CutTags(d.Error)
+	d.Error = core.CutText(d.Error, errorBytes)
+	d.Payloads, err = d.payloads()
+	return err
+}
