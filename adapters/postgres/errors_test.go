@@ -120,11 +120,11 @@ func TestStatusIsTheSentinelOfThePort(t *testing.T) {
 		{statusLayoutMismatch.layoutErr(shard, layout), ports.ErrShardCountMismatch},
 		{statusNotPaused.layoutErr(shard, layout), ports.ErrNotPaused},
 		{statusLeaseLost.leaseErr(turn.Lease), ports.ErrLeaseLost},
-		{turnError(&header{status: statusLeaseLost, leaseToken: 7, last: 1}, turn), ports.ErrLeaseLost},
-		{turnError(&header{status: statusLeaseLost, leaseToken: 8}, turn), ports.ErrLeaseLost},
-		{turnError(&header{status: statusStaleTurn, leaseToken: 7, last: 4}, turn), ports.ErrStaleTurn},
-		{acquireError(&header{status: statusStaleAttempt}, &ports.AcquireRequest{Shard: shard}), ports.ErrStaleAttempt},
-		{acquireError(&header{status: statusLeaseHeld}, &ports.AcquireRequest{Shard: shard}), ports.ErrLeaseHeld},
+		{turnError(&header{Status: statusLeaseLost, LeaseToken: 7, Last: 1}, turn), ports.ErrLeaseLost},
+		{turnError(&header{Status: statusLeaseLost, LeaseToken: 8}, turn), ports.ErrLeaseLost},
+		{turnError(&header{Status: statusStaleTurn, LeaseToken: 7, Last: 4}, turn), ports.ErrStaleTurn},
+		{acquireError(&header{Status: statusStaleAttempt}, &ports.AcquireRequest{Shard: shard}), ports.ErrStaleAttempt},
+		{acquireError(&header{Status: statusLeaseHeld}, &ports.AcquireRequest{Shard: shard}), ports.ErrLeaseHeld},
 	} {
 		if !errors.Is(tt.got, tt.want) {
 			t.Errorf("got %v, want %v", tt.got, tt.want)

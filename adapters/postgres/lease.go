@@ -34,25 +34,25 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 
 	sortClaims(got.claims, byID)
 	return ports.AcquireReply{
-		Token:         h.leaseToken,
-		Now:           h.now,
-		Remaining:     h.remaining,
+		Token:         h.LeaseToken,
+		Now:           h.Now,
+		Remaining:     micros(h.Remaining),
 		Claims:        got.claims,
-		Cancellations: got.cancellations,
-		Head:          h.head,
-		Paused:        h.paused,
+		Cancellations: h.cancellations(),
+		Head:          newHead(h.Head),
+		Paused:        h.Paused,
 	}, nil
 }
 
 // acquireError returns the port's error for an acquire that was refused, or nil.
 func acquireError(h *header, r *ports.AcquireRequest) error {
-	switch h.status {
+	switch h.Status {
 	case statusLeaseHeld:
-		return &ports.HeldError{Shard: r.Shard, Owner: h.leaseOwner, Remaining: h.remaining}
+		return &ports.HeldError{Shard: r.Shard, Owner: h.LeaseOwner, Remaining: micros(h.Remaining)}
 	case statusStaleAttempt:
 		return storekit.StaleAttempt(r)
 	}
-	return h.status.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
+	return h.Status.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
 }
 
 // index returns a shard's index for SQL: -1, which no queue has, if it is out of range.

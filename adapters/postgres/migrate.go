@@ -25,11 +25,12 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// stages are the directories of a version's files, in the order in which they run. A stage may
-// have folders, which only help readers: its files run in order of name, whatever their folder.
-// Bodies of functions are not checked when the functions are created, so they may name functions
-// and views that come later.
-var stages = [...]string{"enums", "types", "tables", "functions", "views"}
+// stages are the directories of a version's files, in the order in which they run. Rows are the
+// types of rows that functions return, made of the columns of tables. A stage may have folders,
+// which only help readers: its files run in order of name, whatever their folder. Bodies of
+// functions are not checked when the functions are created, so they may name functions and views
+// that come later.
+var stages = [...]string{"enums", "types", "tables", "rows", "functions", "views"}
 
 // version is one step of the schema.
 type version struct {

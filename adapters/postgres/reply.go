@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -8,146 +10,116 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
-// reply is the rows of the SQL type reply, to an acquire or a turn.
+// reply is the reply to an acquire or a turn, as rows of the SQL type reply.
 type reply struct {
-	header        header
-	claims        []core.Claim
-	orphans       []core.Claim
-	cancellations []ports.Cancellation
-	// Places of the request, from 1.
-	skipped, deferred, skippedParts, notBegun []int32
+	header header
+	claims []core.Claim
 }
 
-// header is the part of a reply besides its jobs.
+// header has the members of a reply's headers, by name. Each header sets some of them.
 type header struct {
-	status     status
-	paused     bool
-	last       int64
-	now        core.Instant
-	remaining  time.Duration
-	head       core.Head
-	leaseToken int64
-	leaseOwner string
+	Status     status       `json:"status"`
+	Paused     bool         `json:"paused"`
+	Last       int64        `json:"last"`
+	Now        core.Instant `json:"now"`
+	Remaining  int64        `json:"remaining"` // in microseconds
+	Head       *int64       `json:"head"`      // nil if the shard can never give a job
+	LeaseToken int64        `json:"lease_token"`
+	LeaseOwner string       `json:"lease_owner"`
+
+	Cancellations []cancellation `json:"cancellations"`
+
+	// Places of the request, from 1.
+	Skipped      []int32 `json:"skipped"`
+	Deferred     []int32 `json:"deferred"`
+	SkippedParts []int32 `json:"skipped_parts"`
+	NotBegun     []int32 `json:"not_begun"`
 }
 
-// The kinds of rows.
-const (
-	headerKind    = 'h'
-	claimKind     = 'c'
-	orphanKind    = 'o'
-	cancelledKind = 'x'
-	droppedKind   = 'd' // a cancelled claim whose job is dropped when it ends
-	skippedKind   = 's'
-	deferredKind  = 'f'
-	partKind      = 'p'
-	notBegunKind  = 'n'
-)
+// cancellation is a cancelled claim. Drop is whether the job is dropped when it ends.
+type cancellation struct {
+	ID     string `json:"id"`
+	Token  int64  `json:"token"`
+	Number int64  `json:"number"`
+	Drop   bool   `json:"drop"`
+}
 
-// read reads a whole reply, from the beginning if it is called again. Each kind of row is
-// scanned into its own columns.
+func (h *header) cancellations() (list []ports.Cancellation) {
+	for _, c := range h.Cancellations {
+		list = append(list,
+			ports.Cancellation{ID: c.ID, Receipt: core.Receipt{Token: c.Token, Number: c.Number}, Drop: c.Drop})
+	}
+	return list
+}
+
+// read reads a whole reply, from the beginning if it is called again.
 func (r *reply) read(rows pgx.Rows) error {
 	*r = reply{}
-	var row replyRow
-	header, claim, ref, places := row.headerColumns(), row.claimColumns(), row.refColumns(), row.placesColumns()
+	var (
+		text   []byte
+		row    claimRow
+		header = destinations(rows, "", []column{{name: "header", into: &text}})
+		claim  = destinations(rows, "", row.columns())
+		at     = slices.IndexFunc(header, func(into any) bool { return into != nil })
+	)
+	if at < 0 { // an error came instead of a result
+		return nil
+	}
 
 	for rows.Next() {
-		row = replyRow{}
-		kind := rows.RawValues()[0][0] // "char" is one byte in either format
-		into := claim
-		switch kind {
-		case headerKind:
-			into = header
-		case cancelledKind, droppedKind:
-			into = ref
-		case skippedKind, deferredKind, partKind, notBegunKind:
-			into = places
+		if rows.RawValues()[at] == nil {
+			row = claimRow{}
+			if err := rows.Scan(claim...); err != nil {
+				return err
+			}
+			r.claims = append(r.claims, row.whole())
+			continue
 		}
 
-		if err := rows.Scan(into...); err != nil {
+		if err := rows.Scan(header...); err != nil {
 			return err
 		}
-		r.add(kind, &row)
+		if err := json.Unmarshal(text, &r.header); err != nil {
+			return fmt.Errorf("the header of a reply: %w", err)
+		}
 	}
 	return nil
 }
 
-// add adds a row of a kind.
-func (r *reply) add(kind byte, row *replyRow) {
-	switch kind {
-	case headerKind:
-		r.header = row.header()
-	case claimKind:
-		r.claims = append(r.claims, row.whole())
-	case orphanKind:
-		r.orphans = append(r.orphans, row.whole())
-	case cancelledKind, droppedKind:
-		r.cancellations = append(r.cancellations,
-			ports.Cancellation{ID: row.claim.ID, Receipt: row.claim.Receipt, Drop: kind == droppedKind})
-	case skippedKind:
-		r.skipped = row.places
-	case deferredKind:
-		r.deferred = row.places
-	case partKind:
-		r.skippedParts = row.places
-	case notBegunKind:
-		r.notBegun = row.places
-	}
-}
-
-// The columns of the type reply: how many there are, and where those of a kind begin.
-const (
-	replyColumns = 25
-	idColumn     = 1
-	placesColumn = 16
-	statusColumn = 17
-)
-
-// replyRow is a row as it is scanned, each kind into the columns that it has.
-type replyRow struct {
-	h         header
-	remaining int64
-	head      *int64
-
-	claim              core.Claim
+// claimRow is a row of the table claimed with all payloads of the job.
+type claimRow struct {
+	core.Claim
+	begun              *bool
 	first              core.Payload
 	moreScores         []float64
 	moreData, moreMeta [][]byte
-
-	places []int32
 }
 
-func columnsFrom(first int, into ...any) []any {
-	all := make([]any, replyColumns) // columns that are nil are not scanned
-	copy(all[first:], into)
-	return all
+// columns returns the columns that a reply has, as the table has them.
+func (c *claimRow) columns() []column {
+	return append(claimColumns(&c.Claim),
+		column{name: "begun", into: &c.begun},
+		column{name: "score", into: &c.first.Score},
+		column{name: "data", into: &c.first.Data},
+		column{name: "meta", into: &c.first.Meta},
+		column{name: "more_scores", into: &c.moreScores},
+		column{name: "more_data", into: &c.moreData},
+		column{name: "more_meta", into: &c.moreMeta},
+	)
 }
 
-func (r *replyRow) headerColumns() []any {
-	return columnsFrom(statusColumn,
-		&r.h.status, &r.h.paused, &r.h.last, &r.h.now, &r.remaining, &r.head, &r.h.leaseToken, &r.h.leaseOwner)
-}
-
-func (r *replyRow) refColumns() []any {
-	return columnsFrom(idColumn, &r.claim.ID, &r.claim.Receipt.Token, &r.claim.Receipt.Number)
-}
-
-func (r *replyRow) claimColumns() []any {
-	return columnsFrom(idColumn, &r.claim.ID, &r.claim.Receipt.Token, &r.claim.Receipt.Number,
-		&r.claim.PerformAt, &r.claim.FirstPush, &r.claim.RetryCount, &r.claim.Recoveries,
-		&r.claim.Begun, &r.claim.Error,
-		&r.first.Score, &r.first.Data, &r.first.Meta, &r.moreScores, &r.moreData, &r.moreMeta)
-}
-
-func (r *replyRow) placesColumns() []any { return columnsFrom(placesColumn, &r.places) }
-
-func (r *replyRow) header() header {
-	h := r.h
-	h.remaining = micros(r.remaining)
-	h.head = newHead(r.head)
-	return h
+// whole returns the row as a claim.
+func (c *claimRow) whole() core.Claim {
+	finishJob(&c.Job, 0)
+	c.Begun = c.begun != nil && *c.begun
+	c.Payloads = make([]core.Payload, 1, 1+len(c.moreData))
+	c.Payloads[0] = c.first
+	for i, data := range c.moreData {
+		c.Payloads = append(c.Payloads, core.Payload{Data: data, Score: c.moreScores[i], Meta: c.moreMeta[i]})
+	}
+	return c.Claim
 }
 
 // newHead returns a head as functions return it, with NULL for none.
@@ -156,18 +128,6 @@ func newHead(due *int64) core.Head {
 		return core.Head{}
 	}
 	return core.Head{Due: core.Instant(*due), OK: true}
-}
-
-// whole returns the row as a claim.
-func (r *replyRow) whole() core.Claim {
-	c := r.claim
-	c.Tags, c.Error = storekit.CutTags(c.Error)
-	c.Payloads = make([]core.Payload, 1, 1+len(r.moreData))
-	c.Payloads[0] = r.first
-	for i, data := range r.moreData {
-		c.Payloads = append(c.Payloads, core.Payload{Data: data, Score: r.moreScores[i], Meta: r.moreMeta[i]})
-	}
-	return c
 }
 
 func sortClaims(list []core.Claim, order func(a, b core.Claim) int) { slices.SortFunc(list, order) }

@@ -58,25 +58,26 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		return ports.TurnReply{}, err
 	}
 
-	s.countClaims(len(got.claims))
-	sortClaims(got.claims, byTime)
-	sortClaims(got.orphans, byID)
+	claims, orphans := got.split(r.Lease.Token)
+	s.countClaims(len(claims))
+	sortClaims(claims, byTime)
+	sortClaims(orphans, byID)
 
-	repeated := h.status == statusRepeated
+	repeated := h.Status == statusRepeated
 	reply := ports.TurnReply{
-		Last:          h.last,
+		Last:          h.Last,
 		Repeat:        repeated,
-		Now:           h.now,
-		Remaining:     h.remaining,
-		Claims:        got.claims,
-		Orphans:       got.orphans,
-		Head:          h.head,
-		Paused:        h.paused,
-		Cancellations: got.cancellations,
+		Now:           h.Now,
+		Remaining:     micros(h.Remaining),
+		Claims:        claims,
+		Orphans:       orphans,
+		Head:          newHead(h.Head),
+		Paused:        h.Paused,
+		Cancellations: h.cancellations(),
 	}
 	if !repeated {
-		reply.Skipped, reply.Deferred = settlements.skipped(got.skipped), settlements.positions(got.deferred)
-		reply.SkippedParts, reply.NotBegun = positions(got.skippedParts), positions(got.notBegun)
+		reply.Skipped, reply.Deferred = settlements.skipped(h.Skipped), settlements.positions(h.Deferred)
+		reply.SkippedParts, reply.NotBegun = positions(h.SkippedParts), positions(h.NotBegun)
 	}
 
 	s.idle.observe(r.Lease.Shard, &reply)
@@ -89,8 +90,20 @@ func (s *Store) readClaims(ctx context.Context, r *ports.TurnRequest, got *reply
 	var read reply
 	err := s.query(ctx, idempotent, read.read, turnClaimsSQL,
 		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Token, r.Number)
-	got.claims, got.orphans = read.claims, read.orphans
+	got.claims = read.claims
 	return err
+}
+
+// split returns the claims of a lease, and those of earlier leases, which were handed over to it.
+func (r *reply) split(token int64) (claims, orphans []core.Claim) {
+	for _, c := range r.claims {
+		if c.Receipt.Token == token {
+			claims = append(claims, c)
+		} else {
+			orphans = append(orphans, c)
+		}
+	}
+	return claims, orphans
 }
 
 // turnCall returns the statement for a turn and its parameters.
@@ -129,12 +142,12 @@ func byID(a, b core.Claim) int { return strings.Compare(a.ID, b.ID) }
 // turnError returns the port's error for a turn that was refused, or nil.
 func turnError(h *header, r *ports.TurnRequest) error {
 	switch {
-	case h.status == statusStaleTurn:
-		return storekit.StaleTurn(r, h.last)
-	case h.status == statusLeaseLost && h.leaseToken == r.Lease.Token && r.Number > h.last+1:
-		return storekit.TurnsLost(r, h.last)
+	case h.Status == statusStaleTurn:
+		return storekit.StaleTurn(r, h.Last)
+	case h.Status == statusLeaseLost && h.LeaseToken == r.Lease.Token && r.Number > h.Last+1:
+		return storekit.TurnsLost(r, h.Last)
 	}
-	return h.status.leaseErr(r.Lease)
+	return h.Status.leaseErr(r.Lease)
 }
 
 // beginArgs returns claims as parameters, NULL for none.

@@ -10,12 +10,13 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.add_tags, {schem
   {schema}.merge_inboxes, {schema}.merge_rest, {schema}.merge_taken, {schema}.merge_waiting, {schema}.missing_layout, {schema}.missing_shard, {schema}.next_rescan, {schema}.next_scan, {schema}.oldest, {schema}.park,
   {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.record, {schema}.recount, {schema}.release,
   {schema}.remaining, {schema}.renew, {schema}.replaces, {schema}.repeat_turn,
-  {schema}.reply_cancellations, {schema}.reply_claims, {schema}.reply_header, {schema}.reply_places, {schema}.rescan_due, {schema}.rescan_from,
+  {schema}.reply_cancellations, {schema}.reply_claims, {schema}.reply_header, {schema}.rescan_due, {schema}.rescan_from,
   {schema}.rescan_if_due, {schema}.scan_from, {schema}.set_merge, {schema}.set_paused, {schema}.set_schedule_aside, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx, {schema}.settle_payload_in_tx,
   {schema}.step_bury_or_delete, {schema}.step_cancel, {schema}.step_delete_payloads, {schema}.step_edit, {schema}.step_expedite, {schema}.step_import, {schema}.step_import_jobs,
   {schema}.step_revive_or_purge, {schema}.take_count_changes, {schema}.take_dead, {schema}.take_inbox, {schema}.take_payloads, {schema}.ticks, {schema}.track, {schema}.turn, {schema}.turn_claims, {schema}.turn_fast,
   {schema}.unfit_session, {schema}.unite_tags, {schema}.unpark;
-DROP TYPE {schema}.reply, {schema}.step_reply, {schema}.arrival;
+DROP VIEW {schema}.reply;
+DROP TYPE {schema}.step_reply, {schema}.arrival;
 DROP TABLE {schema}.actions, {schema}.tracked, {schema}.claimed, {schema}.count_changes, {schema}.dead_groups, {schema}.dead_letter_payloads, {schema}.dead_letters,
   {schema}.identity, {schema}.minute_records, {schema}.inbox, {schema}.jobs, {schema}.nodes, {schema}.payloads, {schema}.permits, {schema}.turn_log,
   {schema}.quarantine, {schema}.schedule_names, {schema}.schedules, {schema}.shards, {schema}.queues;

@@ -18,6 +18,7 @@ DECLARE
   v_more    boolean;
   v_ids     text[];
   v_head    bigint;
+  v_reply   {schema}.reply;
 BEGIN
   SELECT CASE WHEN q.shards <> p_shards OR q.generation <> p_generation THEN 'layout_mismatch' WHEN v_shard IS NULL THEN 'no_such_shard' END
   INTO v_refused FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C";
@@ -25,7 +26,8 @@ BEGIN
     v_refused := 'unknown_queue';
   END IF;
   IF v_refused IS NOT NULL THEN
-    RETURN NEXT {schema}.reply_header(v_refused);
+    v_reply.header := {schema}.reply_header(v_refused);
+    RETURN NEXT v_reply;
     RETURN;
   END IF;
   PERFORM {schema}.limit_lock_waits(p_ttl);
@@ -36,15 +38,17 @@ BEGIN
   v_same := v_lease.owner = p_owner;
 
   IF v_same AND (p_attempt < v_lease.attempt OR p_attempt = v_lease.attempt AND NOT v_lease.held) THEN
-    RETURN NEXT {schema}.reply_header('stale_attempt', p_now => v_now, p_lease_token => v_lease.token, p_lease_owner => v_lease.owner);
+    v_reply.header := {schema}.reply_header('stale_attempt', p_now => v_now, p_lease_token => v_lease.token, p_lease_owner => v_lease.owner);
+    RETURN NEXT v_reply;
     RETURN;
   END IF;
   IF NOT v_same AND v_lease.held AND v_left > 0 THEN
     IF v_lease.expires > v_now + v_lease.ttl THEN -- the clock stepped back
       PERFORM {schema}.fold(v_shard, v_now, v_lease.last, v_lease.ttl, v_now + v_left, v_lease.floor, v_lease.rescan);
     END IF;
-    RETURN NEXT {schema}.reply_header('lease_held', p_now => v_now, p_remaining => v_left,
+    v_reply.header := {schema}.reply_header('lease_held', p_now => v_now, p_remaining => v_left,
       p_lease_token => v_lease.token, p_lease_owner => v_lease.owner);
+    RETURN NEXT v_reply;
     RETURN;
   END IF;
   v_repeat := v_same AND p_attempt = v_lease.attempt AND v_left > 0;
@@ -69,9 +73,13 @@ BEGIN
   IF v_more AND NOT v_row.paused THEN
     v_head := least(v_head, v_now);
   END IF;
-  RETURN NEXT {schema}.reply_header('ok', p_paused => v_row.paused, p_now => v_now, p_last => v_lease.last, p_head => v_head,
+  v_reply.header := {schema}.reply_header('ok', p_paused => v_row.paused, p_now => v_now, p_last => v_lease.last, p_head => v_head,
     p_remaining => {schema}.remaining({schema}.later(v_now, p_ttl), p_ttl, v_now),
     p_lease_token => v_lease.token, p_lease_owner => p_owner);
-  RETURN QUERY SELECT * FROM {schema}.reply_claims('c', v_shard, v_ids);
-  RETURN QUERY SELECT * FROM {schema}.reply_cancellations(v_shard);
+  RETURN NEXT v_reply;
+  RETURN QUERY SELECT * FROM {schema}.reply_claims(v_shard, v_ids);
+  v_reply.header := {schema}.reply_cancellations(v_shard);
+  IF v_reply.header IS NOT NULL THEN
+    RETURN NEXT v_reply;
+  END IF;
 END {$};

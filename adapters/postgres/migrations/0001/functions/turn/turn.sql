@@ -2,8 +2,10 @@
 -- settle_claimed, NULL for none; p_part arguments are payloads to end, as in end_parts, and p_begin
 -- arguments claims to mark as begun, NULL for none.
 -- p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok or
--- repeated, the rest of the reply. If p_resent, the reply lacks what it claimed and handed over,
--- which turn_claims returns.
+-- repeated, the rest of the reply. A further header has places of the request, from 1: skipped,
+-- settlements whose job is not claimed; deferred, those whose job a caller's transaction has
+-- locked; skipped_parts; and not_begun, claims that could not be marked as begun. If p_resent, the
+-- reply lacks what it claimed and handed over, which turn_claims returns.
 CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
@@ -38,6 +40,7 @@ DECLARE
   v_claimed     record;
   v_head        bigint;
   v_floor       bigint;
+  v_reply       {schema}.reply;
   v_fold        boolean; -- whether the turn is to fold, if it does something
 BEGIN
   IF p_ttl < c_short_ttl THEN
@@ -45,7 +48,8 @@ BEGIN
   END IF;
   SELECT * INTO v_shard FROM {schema}.shards s WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index FOR UPDATE;
   IF NOT FOUND THEN
-    RETURN NEXT {schema}.reply_header({schema}.missing_shard(p_queue));
+    v_reply.header := {schema}.reply_header({schema}.missing_shard(p_queue));
+    RETURN NEXT v_reply;
     RETURN;
   END IF;
   v_now := {schema}.clock(p_now);
@@ -61,12 +65,14 @@ BEGIN
     v_log.floor := v_shard.floor; v_log.rescan := v_shard.rescan;
   END IF;
   IF NOT v_shard.held OR v_shard.owner <> p_owner OR v_shard.token <> p_token OR p_number > v_log.last + 1 THEN
-    RETURN NEXT {schema}.reply_header('lease_lost', p_now => v_now, p_last => v_log.last,
+    v_reply.header := {schema}.reply_header('lease_lost', p_now => v_now, p_last => v_log.last,
       p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);
+    RETURN NEXT v_reply;
     RETURN;
   ELSIF p_number < v_log.last THEN
-    RETURN NEXT {schema}.reply_header('stale_turn', p_now => v_now, p_last => v_log.last,
+    v_reply.header := {schema}.reply_header('stale_turn', p_now => v_now, p_last => v_log.last,
       p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);
+    RETURN NEXT v_reply;
     RETURN;
   ELSIF p_number = v_log.last THEN
     RETURN QUERY SELECT * FROM {schema}.repeat_turn(v_shard, v_now, v_log.last, p_ttl, v_log.floor, v_log.rescan, p_resent);
@@ -149,28 +155,28 @@ BEGIN
   IF v_shard.orphans AND NOT v_handed.more THEN
     UPDATE {schema}.shards SET orphans = false WHERE id = v_shard.id;
   END IF;
-  RETURN NEXT {schema}.reply_header('ok', p_paused => v_shard.paused, p_now => v_now, p_last => v_log.last,
+  v_reply.header := {schema}.reply_header('ok', p_paused => v_shard.paused, p_now => v_now, p_last => v_log.last,
     p_remaining => {schema}.remaining(v_log.expires, v_log.ttl, v_now), p_head => v_head,
     p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);
-  IF v_settled.skipped IS NOT NULL THEN
-    RETURN NEXT {schema}.reply_places('s', v_settled.skipped);
-  END IF;
-  IF v_settled.deferred IS NOT NULL THEN
-    RETURN NEXT {schema}.reply_places('f', v_settled.deferred);
-  END IF;
-  IF v_skipped_parts IS NOT NULL THEN
-    RETURN NEXT {schema}.reply_places('p', v_skipped_parts);
-  END IF;
-  IF v_not_begun IS NOT NULL THEN
-    RETURN NEXT {schema}.reply_places('n', v_not_begun);
+  RETURN NEXT v_reply;
+  IF num_nonnulls(v_settled.skipped, v_settled.deferred, v_skipped_parts, v_not_begun) > 0 THEN
+    v_reply.header := json_build_object(
+      'skipped', v_settled.skipped,
+      'deferred', v_settled.deferred,
+      'skipped_parts', v_skipped_parts,
+      'not_begun', v_not_begun);
+    RETURN NEXT v_reply;
   END IF;
   IF v_count > 0 AND NOT p_resent THEN
-    RETURN QUERY SELECT * FROM {schema}.reply_claims('c', v_shard.id, v_claimed.ids);
+    RETURN QUERY SELECT * FROM {schema}.reply_claims(v_shard.id, v_claimed.ids);
   END IF;
   IF v_handed.ids IS NOT NULL AND NOT p_resent THEN
-    RETURN QUERY SELECT * FROM {schema}.reply_claims('o', v_shard.id, v_handed.ids);
+    RETURN QUERY SELECT * FROM {schema}.reply_claims(v_shard.id, v_handed.ids);
   END IF;
   IF v_exceptional THEN
-    RETURN QUERY SELECT * FROM {schema}.reply_cancellations(v_shard.id);
+    v_reply.header := {schema}.reply_cancellations(v_shard.id);
+    IF v_reply.header IS NOT NULL THEN
+      RETURN NEXT v_reply;
+    END IF;
   END IF;
 END {$};

@@ -13,8 +13,8 @@ BEGIN
   IF current_setting('transaction_read_only')::boolean THEN
     RAISE read_only_sql_transaction USING MESSAGE = 'cannot return the claims of a turn in a read-only transaction';
   END IF;
-  RETURN QUERY SELECT * FROM {schema}.reply_claims('c', v_shard, ARRAY(
+  RETURN QUERY SELECT * FROM {schema}.reply_claims(v_shard, ARRAY(
     SELECT c.id FROM {schema}.claimed c WHERE c.shard = v_shard AND c.token = p_token AND c.number = p_number));
-  RETURN QUERY SELECT * FROM {schema}.reply_claims('o', v_shard, ARRAY(
+  RETURN QUERY SELECT * FROM {schema}.reply_claims(v_shard, ARRAY(
     SELECT c.id FROM {schema}.claimed c WHERE c.shard = v_shard AND c.handed_token = p_token AND c.handed_number = p_number));
 END {$};

@@ -30,6 +30,7 @@ DECLARE
   v_next       bigint;
   v_size       bigint;
   v_count      int;
+  v_reply      {schema}.reply;
 BEGIN
   <<usual>>
   BEGIN
@@ -79,9 +80,10 @@ BEGIN
     END IF;
     IF v_count + v_settle = 0 THEN
       PERFORM set_config('synchronous_commit', 'off', true); -- nothing was written
-      RETURN NEXT {schema}.reply_header('ok', p_now => v_now, p_last => v_last,
+      v_reply.header := {schema}.reply_header('ok', p_now => v_now, p_last => v_last,
         p_remaining => {schema}.remaining(v_expires, v_ttl, v_now), p_head => coalesce(v_next, {schema}.head(v_shard, v_floor)),
         p_lease_token => p_token, p_lease_owner => p_owner);
+      RETURN NEXT v_reply;
       RETURN;
     END IF;
     IF v_count > 0 THEN
@@ -109,10 +111,7 @@ BEGIN
         node, owner, error, data, meta)
       SELECT p_token, p_number, k.perform_at, k.first_push, v_now, k.score, v_shard, -1, 0, k.id,
         p_node, p_owner, k.error, k.data, k.meta FROM taken k
-      RETURNING 'c'::"char", c.id::text, c.token, c.number, c.perform_at, c.first_push, c.retry_count, c.recoveries,
-        false, c.error, c.score, c.data, c.meta, NULL::double precision[], NULL::bytea[], NULL::bytea[],
-        -- Of the type reply, all from places on.
-        NULL::int[], NULL::text, NULL::boolean, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text;
+      RETURNING NULL::json, c.*;
       GET DIAGNOSTICS v_count = ROW_COUNT;
     END IF;
     IF v_count < cardinality(v_due) THEN
@@ -123,8 +122,9 @@ BEGIN
     INSERT INTO {schema}.turn_log (shard, token, number, ttl, expires, floor, rescan, fresh, retrying, claimed, dead, processed, failed)
     VALUES (v_shard, p_token, p_number, p_ttl, {schema}.later(v_now, p_ttl), v_floor, v_rescan,
       - v_count, 0, v_count - v_settle, 0, v_settle, 0);
-    RETURN NEXT {schema}.reply_header('ok', p_now => v_now, p_last => p_number, p_remaining => {schema}.later(v_now, p_ttl) - v_now,
+    v_reply.header := {schema}.reply_header('ok', p_now => v_now, p_last => p_number, p_remaining => {schema}.later(v_now, p_ttl) - v_now,
       p_head => coalesce(v_next, {schema}.head(v_shard, v_now - c_slow_push)), p_lease_token => p_token, p_lease_owner => p_owner);
+    RETURN NEXT v_reply;
     RETURN;
   END;
 
