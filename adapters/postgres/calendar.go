@@ -228,7 +228,7 @@ func (c *scheduleColumns) add(change *ports.ScheduleChange) (size int, err error
 		en := &change.Entries[i]
 		c.changes = append(c.changes, int32(len(c.ids)))
 		c.urgent = append(c.urgent, en.When.Urgent())
-		c.tags = append(c.tags, storekit.WithTags(en.Tags, ""))
+		c.tags = append(c.tags, string(en.Tags))
 		c.entries.time(en.When)
 		c.entries.add(0, en.ID, en.Payload)
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
 // deadLetter is a row of the table dead_letters as it is read, with some of its payloads.
@@ -26,6 +25,7 @@ func (d *deadLetter) columns() []column {
 		{"id", "e.id", &d.ID},
 		{"changed_at", "e.changed_at", &d.ChangedAt},
 		{"error", "{error}", &d.Error},
+		{"tags", "e.tags", &d.Tags},
 		{"grp", "e.grp", &d.Group},
 		{"count", `(SELECT count(*) FROM (
     SELECT FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id LIMIT {counted}
@@ -34,8 +34,21 @@ func (d *deadLetter) columns() []column {
 }
 
 func (d *deadLetter) finish(_ string, errorBytes int) (err error) {
-	d.Tags, d.Error = storekit.CutTags(d.Error)
 	d.Error = core.CutText(d.Error, errorBytes)
 	d.Payloads, err = d.payloads()
 	return err
+}
+
+// letter is a dead letter as JSON, with the names of the columns of dead_letters. A settlement has
+// only its error and its group.
+type letter struct {
+	ID        string       `json:"id"`
+	ChangedAt core.Instant `json:"changed_at"`
+	Error     string       `json:"error"`
+	Tags      core.Tags    `json:"tags"`
+	Group     string       `json:"grp"`
+}
+
+func newLetter(d *core.DeadLetter) letter {
+	return letter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Tags: d.Tags, Group: d.Group}
 }

@@ -18,17 +18,27 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	}
 
 	var (
-		st    status
-		reply = ports.StepReply{Reached: len(r.DeadLetters)}
+		st      status
+		reply   = ports.StepReply{Reached: len(r.DeadLetters)}
+		letters = make([]letter, len(r.DeadLetters))
+		p       = newPayloadArgs()
 	)
 
-	args := append(
-		[]any{textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused},
-		importArgs(r.DeadLetters)...)
-	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled},
+	for i := range r.DeadLetters {
+		d := &r.DeadLetters[i]
+		letters[i] = newLetter(d)
+		p.add(i, d.Payloads)
+	}
+	text, err := asJSON(letters)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+
+	err = s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled},
 		`SELECT status, coalesce(now, 0), handled
-FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		args...)
+		FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7::text::json, $8, $9, $10, $11)`,
+		textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused,
+		text, p.places, p.scores, p.data, p.metas)
 	if err == nil {
 		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
 	}
@@ -45,32 +55,30 @@ func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.S
 		st       status
 		reply    = ports.StepReply{Reached: len(r.Jobs)}
 		earliest *core.Instant
-		p        payloadArgs
+		p        = newPayloadArgs()
 		ids      = make([]string, len(r.Jobs))
-		times    = make([]int64, len(r.Jobs))
-		firsts   = make([]int64, len(r.Jobs))
-		retries  = make([]int32, len(r.Jobs))
-		recovers = make([]int32, len(r.Jobs))
-		errs     = make([]string, len(r.Jobs))
+		jobs     = make([]importedJob, len(r.Jobs))
 	)
 
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
-		ids[i], times[i], firsts[i], errs[i] =
-			j.ID, int64(j.PerformAt), int64(j.FirstPush), storekit.WithTags(j.Tags, j.Error)
-		retries[i], recovers[i] = int32(j.RetryCount), int32(j.Recoveries)
+		ids[i], jobs[i] = j.ID, newImportedJob(j)
 		p.add(i, j.Payloads)
+	}
+	text, err := asJSON(jobs)
+	if err != nil {
+		return ports.StepReply{}, err
 	}
 
 	if err := s.mergeIDs(ctx, r.Shard, ids...); err != nil {
 		return ports.StepReply{}, err
 	}
 
-	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled, &earliest},
+	err = s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled, &earliest},
 		`SELECT status, coalesce(now, 0), handled, earliest
-		FROM {schema}.step_import_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		FROM {schema}.step_import_jobs($1, $2, $3, $4, $5, $6, $7::text::json, $8, $9, $10, $11)`,
 		textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused,
-		ids, times, firsts, retries, recovers, errs, p.places, p.scores, p.data, p.metas)
+		text, p.places, p.scores, p.data, p.metas)
 	if err == nil {
 		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
 	}
@@ -92,6 +100,11 @@ type payloadArgs struct {
 	data, metas [][]byte
 }
 
+// newPayloadArgs returns no payloads. Its lists are not nil, which SQL would see as NULL.
+func newPayloadArgs() payloadArgs {
+	return payloadArgs{places: []int32{}, scores: []float64{}, data: [][]byte{}, metas: [][]byte{}}
+}
+
 // add adds the payloads of the entry at a position.
 func (a *payloadArgs) add(at int, payloads []core.Payload) {
 	for _, p := range payloads {
@@ -102,25 +115,4 @@ func (a *payloadArgs) add(at int, payloads []core.Payload) {
 		}
 		a.metas = append(a.metas, p.Meta)
 	}
-}
-
-// importArgs returns the dead letters as parameters of step_import: their ids, times, errors and
-// groups, and for each payload the place of its dead letter, from 1, with score, bytes and Meta.
-func importArgs(letters []core.DeadLetter) []any {
-	var (
-		ids, errs, groups = []string{}, []string{}, []string{}
-		times             = []int64{}
-		p                 = payloadArgs{places: []int32{}, scores: []float64{}, data: [][]byte{}, metas: [][]byte{}}
-	)
-
-	for i := range letters {
-		d := &letters[i]
-		ids, times, errs, groups =
-			append(ids, d.ID),
-			append(times, int64(d.ChangedAt)),
-			append(errs, storekit.WithTags(d.Tags, d.Error)),
-			append(groups, d.Group)
-		p.add(i, d.Payloads)
-	}
-	return []any{ids, times, errs, groups, p.places, p.scores, p.data, p.metas}
 }

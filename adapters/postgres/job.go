@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
 // jobColumns returns the columns that the tables jobs and claimed have for a job, except for its
@@ -15,13 +14,31 @@ func jobColumns(j *core.Job) []column {
 		{"retry_count", "e.retry_count", &j.RetryCount},
 		{"recoveries", "e.recoveries", &j.Recoveries},
 		{"error", "{error}", &j.Error},
+		{"tags", "e.tags", &j.Tags},
 	}
 }
 
-// finishJob completes a job whose columns are scanned.
-func finishJob(j *core.Job, errorBytes int) {
-	j.Tags, j.Error = storekit.CutTags(j.Error)
-	j.Error = core.CutText(j.Error, errorBytes)
+// importedJob is a job as JSON, with the names of the columns of the inbox.
+type importedJob struct {
+	ID         string       `json:"id"`
+	PerformAt  core.Instant `json:"perform_at"`
+	FirstPush  core.Instant `json:"first_push"`
+	RetryCount int          `json:"retry_count"`
+	Recoveries int          `json:"recoveries"`
+	Error      string       `json:"error"`
+	Tags       core.Tags    `json:"tags"`
+}
+
+func newImportedJob(j *core.Job) importedJob {
+	return importedJob{
+		ID:         j.ID,
+		PerformAt:  j.PerformAt,
+		FirstPush:  j.FirstPush,
+		RetryCount: j.RetryCount,
+		Recoveries: j.Recoveries,
+		Error:      j.Error,
+		Tags:       j.Tags,
+	}
 }
 
 // queuedJob is a row of the table jobs as it is read, with some of its payloads.
@@ -56,7 +73,7 @@ func (q *queuedJob) columns() []column {
 }
 
 func (q *queuedJob) finish(_ string, errorBytes int) (err error) {
-	finishJob(&q.Job, errorBytes)
+	q.Error = core.CutText(q.Error, errorBytes)
 	q.Payloads, err = q.payloads()
 	return err
 }

@@ -152,7 +152,7 @@ func (l list[R, P]) pageSQL() string {
 	columns := selectList("", P(new(R)).columns())
 	text := strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
 	return strings.NewReplacer(
-		"{error}", "left(e.error, $5 + length(e.error) - length({schema}.error_text(e.error)))",
+		"{error}", "left(e.error, $5)",
 		"{counted}", "$6::bigint",
 		"{now}", "$7",
 	).Replace(text)
@@ -283,7 +283,7 @@ func (l list[R, P]) records(
 		indexes[i], ids[i], keys[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
 	}
 
-	errorChars := math.MaxInt32 / 2 // the tags are added to it
+	errorChars := math.MaxInt32
 	if r.ErrorBytes != 0 {
 		errorChars = min(max(0, r.ErrorBytes), errorChars)
 	}

@@ -150,7 +150,7 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 		st.time(en.When)
 		st.add(at.Shard, en.ID, en.Payload)
 		if tags != nil {
-			tags = append(tags, storekit.WithTags(en.Tags, ""))
+			tags = append(tags, string(en.Tags))
 		}
 	}
 

@@ -112,7 +112,6 @@ func (c *claimRow) columns() []column {
 
 // whole returns the row as a claim.
 func (c *claimRow) whole() core.Claim {
-	finishJob(&c.Job, 0)
 	c.Begun = c.begun != nil && *c.begun
 	c.Payloads = make([]core.Payload, 1, 1+len(c.moreData))
 	c.Payloads[0] = c.first

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/skeinq/skein/core"
@@ -15,18 +17,8 @@ type settlementColumns struct {
 
 	ids             []string
 	tokens, numbers []int64
-	// processed and failed are nil if all jobs are processed and none failed.
-	processed, failed []bool
-	// The fields below are nil if all jobs are done whole.
-	dispositions [][]byte
-	times        []int16
-	delays       []int64
-	retryCounts  []int32
-	recoveries   []int32
-	errors       []string
-	buryErrors   []string
-	// groups is nil if no job is buried.
-	groups []string
+	// rows are the settlements of the receipts. It is nil if all jobs are done whole and processed.
+	rows []settlement
 }
 
 func newSettlementColumns(list []core.Settlement) *settlementColumns {
@@ -35,7 +27,7 @@ func newSettlementColumns(list []core.Settlement) *settlementColumns {
 		return s
 	}
 
-	plain := !slices.ContainsFunc(list, func(x core.Settlement) bool { return !x.Plain() })
+	usual := !slices.ContainsFunc(list, func(x core.Settlement) bool { return !x.Plain() || !x.Processed || x.Failed })
 	known := make(map[core.ClaimRef]bool, len(list))
 	for i := range list {
 		x := &list[i]
@@ -46,13 +38,9 @@ func newSettlementColumns(list []core.Settlement) *settlementColumns {
 		}
 		known[ref] = true
 		s.add(i, x)
-		if !plain {
-			s.addDispositions(x)
+		if !usual {
+			s.rows = append(s.rows, newSettlement(x))
 		}
-	}
-
-	if plain && !slices.Contains(s.processed, false) && !slices.Contains(s.failed, true) {
-		s.processed, s.failed = nil, nil
 	}
 	return s
 }
@@ -62,53 +50,12 @@ func (s *settlementColumns) add(position int, x *core.Settlement) {
 	s.ids = append(s.ids, orNone(x.ID))
 	s.tokens = append(s.tokens, x.Receipt.Token)
 	s.numbers = append(s.numbers, x.Receipt.Number)
-	s.processed = append(s.processed, x.Processed)
-	s.failed = append(s.failed, x.Failed)
-}
-
-// addDispositions adds the further columns of the settlement that was added last.
-func (s *settlementColumns) addDispositions(x *core.Settlement) {
-	s.dispositions = append(s.dispositions, dispositionCodes(x))
-	s.times = append(s.times, int16(storekit.PutBackTime(&x.PutBack)))
-	s.delays = append(s.delays, x.PutBack.Delay.Microseconds())
-	s.retryCounts = append(s.retryCounts, int32(x.PutBack.RetryCount))
-	s.recoveries = append(s.recoveries, int32(x.PutBack.Recoveries))
-	s.errors = append(s.errors, storekit.WithTags("", core.ErrorText(x.PutBack.Error)))
-	s.buryErrors = append(s.buryErrors, storekit.WithTags("", core.ErrorText(x.BuryError)))
-	if x.Buries() {
-		for len(s.groups) < len(s.ids)-1 {
-			s.groups = append(s.groups, "")
-		}
-		s.groups = append(s.groups, core.GroupName(x.Group))
-	}
-}
-
-// dispositionCodes returns a byte for each payload in order up to the last exception, and one for
-// all after it.
-func dispositionCodes(x *core.Settlement) []byte {
-	var list []byte
-	for _, e := range x.Except {
-		if e.Position < 0 || e.Position >= core.MaxTurnPayloads {
-			continue // no claimed job has it
-		}
-		for len(list) < e.Position {
-			list = append(list, byte(x.Rest))
-		}
-		list = append(list, byte(e.Disposition))
-	}
-	return append(list, byte(x.Rest))
 }
 
 // usual reports whether all jobs are done whole and processed, so that receiptArgs suffice.
-func (s *settlementColumns) usual() bool { return s.processed == nil && s.dispositions == nil }
+func (s *settlementColumns) usual() bool { return s.rows == nil }
 
 func (s *settlementColumns) receiptArgs() []any { return []any{s.ids, s.tokens, s.numbers} }
-
-func (s *settlementColumns) outcomeArgs() []any {
-	return []any{
-		s.processed, s.failed, s.dispositions, s.times, s.delays, s.retryCounts, s.recoveries, s.errors, s.buryErrors,
-	}
-}
 
 // positions returns the positions in the request of places in the columns, from 1.
 func (s *settlementColumns) positions(places []int32) []int {
@@ -124,4 +71,68 @@ func (s *settlementColumns) skipped(places []int32) []int {
 	list := append(s.positions(places), s.repeated...)
 	slices.Sort(list)
 	return list
+}
+
+// settlement is a settlement as JSON, with the names of the SQL type settlement.
+type settlement struct {
+	ID           string `json:"id"`
+	Token        int64  `json:"token"`
+	Number       int64  `json:"number"`
+	Processed    bool   `json:"processed"`
+	Failed       bool   `json:"failed"`
+	Dispositions string `json:"dispositions"`
+
+	TimeRule   int16  `json:"time_rule"`
+	Delay      int64  `json:"delay"`
+	RetryCount int    `json:"retry_count"`
+	Recoveries int    `json:"recoveries"`
+	Error      string `json:"error"`
+
+	Letter *letter `json:"letter,omitempty"`
+}
+
+func newSettlement(s *core.Settlement) settlement {
+	row := settlement{
+		ID:           orNone(s.ID),
+		Token:        s.Receipt.Token,
+		Number:       s.Receipt.Number,
+		Processed:    s.Processed,
+		Failed:       s.Failed,
+		Dispositions: dispositionDigits(s),
+		TimeRule:     int16(storekit.PutBackTime(&s.PutBack)),
+		Delay:        s.PutBack.Delay.Microseconds(),
+		RetryCount:   s.PutBack.RetryCount,
+		Recoveries:   s.PutBack.Recoveries,
+		Error:        core.ErrorText(s.PutBack.Error),
+	}
+	if s.Buries() {
+		row.Letter = &letter{Error: core.ErrorText(s.BuryError), Group: core.GroupName(s.Group)}
+	}
+	return row
+}
+
+// dispositionDigits returns a digit for each payload in order up to the last exception, and one for
+// all after it.
+func dispositionDigits(s *core.Settlement) string {
+	digit := func(d core.Disposition) byte { return '0' + byte(d) }
+	var list []byte
+	for _, e := range s.Except {
+		if e.Position < 0 || e.Position >= core.MaxTurnPayloads {
+			continue // no claimed job has it
+		}
+		for len(list) < e.Position {
+			list = append(list, digit(s.Rest))
+		}
+		list = append(list, digit(e.Disposition))
+	}
+	return string(append(list, digit(s.Rest)))
+}
+
+// asJSON returns a list as the text of a JSON array, which every driver can send.
+func asJSON[T any](list []T) (string, error) {
+	text, err := json.Marshal(list)
+	if err != nil {
+		return "", fmt.Errorf("postgres: %w", err)
+	}
+	return string(text), nil
 }

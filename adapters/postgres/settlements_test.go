@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +28,7 @@ func TestSettlementColumnsKnowPositionsOfTheRequest(t *testing.T) {
 	}
 }
 
-func TestSettlementColumnsHaveDispositionsOnlyWhereAJobStays(t *testing.T) {
+func TestSettlementsAreSentOnlyIfOneIsUnusual(t *testing.T) {
 	plain := core.Settlement{ID: "a", Processed: true}
 	back := core.Settlement{
 		ID:     "b",
@@ -38,21 +37,25 @@ func TestSettlementColumnsHaveDispositionsOnlyWhereAJobStays(t *testing.T) {
 		Except: []core.PayloadDisposition{{Position: 2, Disposition: core.Bury}},
 	}
 
-	if s := newSettlementColumns([]core.Settlement{plain}); s.dispositions != nil ||
-		s.processed != nil || s.failed != nil {
-		t.Errorf("all are done whole and processed, but the dispositions are %v, processed %v, failed %v",
-			s.dispositions, s.processed, s.failed)
+	if s := newSettlementColumns([]core.Settlement{plain}); !s.usual() {
+		t.Errorf("all are done whole and processed, but %+v is sent", s.rows)
 	}
-	if s := newSettlementColumns([]core.Settlement{plain, {ID: "c"}}); s.dispositions != nil ||
-		!slices.Equal(s.processed, []bool{true, false}) {
-		t.Errorf("all are done whole, one of them not processed, but the dispositions are %v, processed %v",
-			s.dispositions, s.processed)
+	if s := newSettlementColumns([]core.Settlement{plain, {ID: "c"}}); s.usual() || len(s.rows) != 2 ||
+		!s.rows[0].Processed || s.rows[1].Processed {
+		t.Errorf("all are done whole, the second is not processed, but %+v is sent", s.rows)
 	}
 
 	s := newSettlementColumns([]core.Settlement{plain, back})
-	want := []any{[][]byte{{0}, {1, 1, 2, 1}}, []bool{true, false}, []bool{false, true}}
-	got := []any{s.dispositions, s.processed, s.failed}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("dispositions, processed, failed (-want +got):\n%s", diff)
+	want := []settlement{
+		{ID: "a", Processed: true, Dispositions: "0"},
+		{
+			ID:           "b",
+			Failed:       true,
+			Dispositions: "1121",
+			Letter:       &letter{Group: core.GroupName("")},
+		},
+	}
+	if diff := cmp.Diff(want, s.rows); diff != "" {
+		t.Errorf("settlements (-want +got):\n%s", diff)
 	}
 }

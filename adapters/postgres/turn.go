@@ -11,7 +11,7 @@ import (
 )
 
 // turnArgs is how many parameters turnSQL has.
-const turnArgs = 34
+const turnArgs = 25
 
 // Most turns are usual, as described in the function turn_fast. Others need twice as many
 // parameters, and each parameter costs time.
@@ -23,12 +23,10 @@ const (
 	turnSQL = `SELECT * FROM {schema}.turn(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
   p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11,
   p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14,
-  p_settle_processed => $15, p_settle_failed => $16,
-  p_settle_dispositions => $17, p_settle_times => $18, p_settle_delays => $19, p_settle_retry_counts => $20,
-  p_settle_recoveries => $21, p_settle_errors => $22, p_settle_bury_errors => $23,
-  p_resent => $24, p_begin_ids => $25, p_begin_tokens => $26, p_begin_numbers => $27,
-  p_settle_groups => $28, p_part_ids => $29, p_part_tokens => $30, p_part_numbers => $31, p_part_positions => $32,
-  p_part_retry_counts => $33, p_part_recoveries => $34)`
+  p_settlements => $15::text::json,
+  p_resent => $16, p_begin_ids => $17, p_begin_tokens => $18, p_begin_numbers => $19,
+  p_part_ids => $20, p_part_tokens => $21, p_part_numbers => $22, p_part_positions => $23,
+  p_part_retry_counts => $24, p_part_recoveries => $25)`
 	turnClaimsSQL = `SELECT * FROM {schema}.turn_claims(p_queue => $1, p_index => $2, p_token => $3, p_number => $4)`
 )
 
@@ -42,9 +40,12 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	}
 
 	settlements := newSettlementColumns(r.Settlements)
-	template, args := s.turnCall(&r, settlements)
+	template, args, err := s.turnCall(&r, settlements)
+	if err != nil {
+		return ports.TurnReply{}, err
+	}
 	var got reply
-	err := s.query(ctx, ifRolledBack, got.read, template, args...)
+	err = s.query(ctx, ifRolledBack, got.read, template, args...)
 
 	h := &got.header
 	if err == nil {
@@ -107,7 +108,10 @@ func (r *reply) split(token int64) (claims, orphans []core.Claim) {
 }
 
 // turnCall returns the statement for a turn and its parameters.
-func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (template string, args []any) {
+func (s *Store) turnCall(
+	r *ports.TurnRequest,
+	settlements *settlementColumns,
+) (template string, args []any, err error) {
 	budget := storekit.BudgetOf(r)
 	args = append(make([]any, 0, turnArgs),
 		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard),
@@ -115,14 +119,20 @@ func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (
 		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node)
 	args = append(args, settlements.receiptArgs()...)
 	if settlements.usual() && !r.Resent && len(r.Parts)+len(r.Begin) == 0 {
-		return turnFastSQL, args
+		return turnFastSQL, args, nil
 	}
 
-	args = append(args, settlements.outcomeArgs()...)
-	args = append(args, r.Resent)
+	var outcomes *string
+	if !settlements.usual() {
+		text, err := asJSON(settlements.rows)
+		if err != nil {
+			return "", nil, err
+		}
+		outcomes = &text
+	}
+	args = append(args, outcomes, r.Resent)
 	args = append(args, beginArgs(r.Begin)...)
-	args = append(args, settlements.groups)
-	return turnSQL, append(args, partArgs(r.Parts)...)
+	return turnSQL, append(args, partArgs(r.Parts)...), nil
 }
 
 // positions returns the positions of a request, from 0, for places of a reply, from 1.

@@ -44,9 +44,8 @@ type inboxEntry struct {
 	At    *core.Instant `json:"at,omitempty"`
 	In    int64         `json:"in,omitempty"`
 	// Urgent is true if it merges by core.Earliest.
-	Urgent bool `json:"urgent,omitempty"`
-	// Tags are as the error of a job has them.
-	Tags string `json:"tags,omitempty"`
+	Urgent bool      `json:"urgent,omitempty"`
+	Tags   core.Tags `json:"tags,omitempty"`
 }
 
 // pushTxSQL puts entries into the inbox, and returns a status and the time. It names the schema of
@@ -128,7 +127,7 @@ func newInboxEntry(e *core.Entry, shards int) inboxEntry {
 		Score:  core.NormalScore(e.Score),
 		In:     e.When.Delay().Microseconds(),
 		Urgent: e.When.Urgent(),
-		Tags:   storekit.WithTags(e.Tags, ""),
+		Tags:   e.Tags,
 	}
 
 	if at, fixed := e.When.Fixed(); fixed {

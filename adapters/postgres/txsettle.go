@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports/storekit"
@@ -33,7 +31,11 @@ func (s *Store) settleOnce(ctx context.Context, into []any, template string, arg
 type oneRow func(ctx context.Context, into []any, template string, args ...any) error
 
 func (s *Store) settle(ctx context.Context, ask oneRow, shard core.Shard, settlements []core.Settlement) error {
-	text, err := settlementsJSON(settlements)
+	rows := make([]settlement, len(settlements))
+	for i := range settlements {
+		rows[i] = newSettlement(&settlements[i])
+	}
+	text, err := asJSON(rows)
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func (s *Store) settle(ctx context.Context, ask oneRow, shard core.Shard, settle
 const settleTxSQL = `
 SELECT status, coalesce(settled, 0)
 FROM {schema}.settle_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p_now => $3::bigint,
-  p_settlements => $4::pg_catalog.text::pg_catalog.jsonb)`
+  p_settlements => $4::pg_catalog.text::pg_catalog.json)`
 
 // SettlePayload implements [ports.Settler] in the caller's transaction.
 func (t *Tx) SettlePayload(ctx context.Context, shard core.Shard, p core.PayloadSettlement) error {
@@ -103,61 +105,4 @@ func settlePayload(ctx context.Context, ask oneRow, shard core.Shard, p *core.Pa
 		return storekit.NotClaimed(shard, 0, 1)
 	}
 	return nil
-}
-
-// settlementRow is a settlement as JSON. Except has, by position, the dispositions that differ
-// from Rest.
-type settlementRow struct {
-	ID         string         `json:"id"`
-	Token      int64          `json:"token"`
-	Number     int64          `json:"number"`
-	Rest       int            `json:"rest"`
-	Except     map[string]int `json:"except,omitempty"`
-	TimeRule   int16          `json:"time_rule"`
-	Delay      int64          `json:"delay"`
-	RetryCount int            `json:"retry_count"`
-	Recoveries int            `json:"recoveries"`
-	Error      string         `json:"error"`
-	BuryError  string         `json:"bury_error"`
-	Group      string         `json:"grp,omitempty"`
-	Processed  bool           `json:"processed"`
-	Failed     bool           `json:"failed"`
-}
-
-func settlementsJSON(settlements []core.Settlement) (string, error) {
-	rows := make([]settlementRow, len(settlements))
-	for i := range settlements {
-		s := &settlements[i]
-		rows[i] = settlementRow{
-			ID:         orNone(s.ID),
-			Token:      s.Receipt.Token,
-			Number:     s.Receipt.Number,
-			Rest:       int(s.Rest),
-			TimeRule:   int16(storekit.PutBackTime(&s.PutBack)),
-			Delay:      s.PutBack.Delay.Microseconds(),
-			RetryCount: s.PutBack.RetryCount,
-			Recoveries: s.PutBack.Recoveries,
-			Error:      storekit.WithTags("", core.ErrorText(s.PutBack.Error)),
-			BuryError:  storekit.WithTags("", core.ErrorText(s.BuryError)),
-			Processed:  s.Processed,
-			Failed:     s.Failed,
-		}
-
-		if s.Buries() {
-			rows[i].Group = core.GroupName(s.Group)
-		}
-
-		for _, e := range s.Except {
-			if rows[i].Except == nil {
-				rows[i].Except = make(map[string]int, len(s.Except))
-			}
-			rows[i].Except[fmt.Sprint(e.Position)] = int(e.Disposition)
-		}
-	}
-
-	text, err := json.Marshal(rows)
-	if err != nil {
-		return "", fmt.Errorf("postgres: %w", err)
-	}
-	return string(text), nil
 }

@@ -55,7 +55,7 @@ func TestPostgresATimeIsAnInstantAndAScoreANumber(t *testing.T) {
 		"payloads_score":             {"score"},
 		"dead_letters_times":         {"changed_at"},
 		"dead_letter_payloads_score": {"score"},
-		"inbox_times":                {"perform_at", "first_push"},
+		"inbox_times":                {"perform_at", "first_push", "letter.changed_at"},
 		"inbox_score":                {"score"},
 	} {
 		values := []any{"'NaN'", "'Infinity'", "'-Infinity'"}
@@ -228,37 +228,4 @@ func TestPostgresADamagedNodeOrMinuteHidesNoOther(t *testing.T) {
 	w.must(err)
 	w.same("minutes", len(history.Minutes), 1)
 	w.same("processed", history.Minutes[0].Stats.Processed, uint64(7))
-}
-
-// An error of an earlier program begins with one mark of tags. No function takes the text behind it
-// for a tag.
-func TestPostgresAnErrorWithAnUnfinishedMarkHasNoTags(t *testing.T) {
-	t.Parallel()
-	w := newWorkbench(t, time.Minute)
-	w.must(w.push(w.store, "a"))
-	const text = "\x1eboom"
-	_, err := w.pool.Exec(t.Context(), `UPDATE `+w.schema+`.jobs SET error = $1`, text)
-	w.must(err)
-	find := func() ports.Found {
-		t.Helper()
-		found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a"})
-		w.must(err)
-		return found
-	}
-	tags, err := core.NewTags("boom")
-	w.must(err)
-	entry := core.Entry{ID: "a", Payload: core.Payload{Data: []byte("q"), Score: 2}, Tags: tags}
-	page, err := w.store.Jobs(t.Context(),
-		ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders", Limit: 1, ErrorBytes: len(text)}})
-	w.must(err)
-	if j := page.Jobs[0]; j.Error != text || j.Tags != "" {
-		t.Errorf("listed with the error %q and the tags %q; want %q and none", j.Error, j.Tags, text)
-	}
-	_, err = w.store.Push(t.Context(),
-		ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{entry}})
-	w.must(err)
-	if j := find().Queued; j.Error != text || j.Tags != tags {
-		t.Errorf("after a push with a tag, the job has the error %q and the tags %q; want %q and %q",
-			j.Error, j.Tags, text, tags)
-	}
 }

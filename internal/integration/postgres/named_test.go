@@ -107,8 +107,11 @@ func TestPostgresMergingAnIDReadsItsRows(t *testing.T) {
 				w := newWorkbench(t, time.Minute)
 				w.plansFor("jobs", "inbox")
 				kit.Exec(t, w.pool, fmt.Sprintf(`
-					INSERT INTO %[1]s.inbox (shard, kind, perform_at, id, data, grp)
-					SELECT 0, k.kind::%[1]s.arrival_kind, g, CASE g %% (%[2]d / 10) WHEN 0 THEN 'it' ELSE 'other-' || g END, g::text::bytea, 'g'
+					INSERT INTO %[1]s.inbox (shard, kind, perform_at, id, data, letter)
+					SELECT 0, k.kind::%[1]s.arrival_kind, g, CASE g %% (%[2]d / 10) WHEN 0 THEN 'it' ELSE 'other-' || g END, g::text::bytea,
+						CASE k.kind WHEN 'buried' THEN json_populate_record(NULL::%[1]s.dead_letters, json_build_object(
+							'shard', 0, 'id', CASE g %% (%[2]d / 10) WHEN 0 THEN 'it' ELSE 'other-' || g END,
+							'changed_at', g, 'error', '', 'tags', '', 'grp', 'g')) END
 					FROM generate_series(1, %[2]d) g, (VALUES ('push'), ('buried')) k (kind)`, w.schema, rows))
 				if analyzed {
 					w.plansFor("jobs", "inbox")
@@ -193,8 +196,10 @@ func (w *workbench) leave(list []sketch) {
 		w.must(pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error {
 			for _, k := range list[:n] {
 				_, err := tx.Exec(w.t.Context(), fmt.Sprintf(`
-					INSERT INTO %[1]s.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries, id, error, data, grp)
-					VALUES (0, $1::text::%[1]s.arrival_kind, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, w.schema),
+					INSERT INTO %[1]s.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries, id, error, data, letter)
+					VALUES (0, $1::text::%[1]s.arrival_kind, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+						CASE $1 WHEN 'buried' THEN json_populate_record(NULL::%[1]s.dead_letters, json_build_object(
+							'shard', 0, 'id', $9::text, 'changed_at', $4::bigint, 'error', $10::text, 'tags', '', 'grp', $12::text)) END)`, w.schema),
 					k.kind, k.rule, k.limit, k.at, k.push, k.score, k.retries, k.recoveries, k.id, "error of "+k.grp,
 					[]byte(k.data), k.grp)
 				if err != nil {

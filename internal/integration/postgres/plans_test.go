@@ -77,8 +77,8 @@ func TestPostgresASettlementReadsWhatItSettles(t *testing.T) {
 					w.plansFor("jobs", "claimed")
 				}
 				read[rows] = w.pagesOf(fmt.Sprintf(`
-					SELECT * FROM %s.settle_in_tx('orders', 0, NULL, (SELECT jsonb_agg(jsonb_build_object('id', 'id-' || g, 'token', 1, 'number', 1,
-						'rest', 1, 'time_rule', 1, 'delay', 0, 'retry_count', 0, 'recoveries', 0, 'error', '', 'bury_error', '', 'processed', true,
+					SELECT * FROM %s.settle_in_tx('orders', 0, NULL, (SELECT json_agg(json_build_object('id', 'id-' || g, 'token', 1, 'number', 1,
+						'dispositions', '1', 'time_rule', 1, 'delay', 0, 'retry_count', 0, 'recoveries', 0, 'error', '', 'processed', true,
 						'failed', false)) FROM generate_series(%d, %d) g))`, w.schema, rows-19, rows))
 			}
 			if read[50_000] > 2*read[500] {

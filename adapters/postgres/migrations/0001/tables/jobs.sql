@@ -16,6 +16,7 @@ CREATE TABLE {schema}.jobs (
   data              bytea,
   meta              bytea,
   error             text NOT NULL,
+  tags              text NOT NULL DEFAULT '',
   prior_retry_count int,
   PRIMARY KEY (shard, id),
   CONSTRAINT jobs_payload CHECK (data IS NOT NULL OR has_more),
@@ -33,5 +34,6 @@ COMMENT ON COLUMN {schema}.jobs.data IS 'NULL if all payloads of the job are in 
 COMMENT ON COLUMN {schema}.jobs.low IS 'No payload of the job in the table payloads has a smaller score: claims need not pass over those that are gone';
 COMMENT ON COLUMN {schema}.jobs.has_more IS 'Whether the table payloads may hold more of this job';
 COMMENT ON COLUMN {schema}.jobs.parked IS 'Whether a turn has passed over the job since its id is claimed; false for the others of such ids';
-COMMENT ON COLUMN {schema}.jobs.error IS 'The text of the last failure, behind the tags of the job: see the function unite_tags';
+COMMENT ON COLUMN {schema}.jobs.error IS 'The text of the last failure';
+COMMENT ON COLUMN {schema}.jobs.tags IS 'core.Tags: in order of their bytes, with chr(31) between them';
 COMMENT ON COLUMN {schema}.jobs.prior_retry_count IS 'retry_count before the last merge, by which an upsert sees what it met; NULL if nothing has merged into the job';

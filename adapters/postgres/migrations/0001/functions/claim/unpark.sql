@@ -23,7 +23,7 @@ BEGIN
       ) f))
     RETURNING j.id
   )
-  INSERT INTO {schema}.inbox (shard, kind, perform_at, id)
-  SELECT p_shard, 'freed', 0, u.id FROM unnest(v_parked) u (id) WHERE u.id NOT IN (SELECT f.id FROM freed f);
+  INSERT INTO {schema}.inbox (shard, kind, id)
+  SELECT p_shard, 'freed', u.id FROM unnest(v_parked) u (id) WHERE u.id NOT IN (SELECT f.id FROM freed f);
   more := FOUND;
 END {$};

@@ -29,14 +29,11 @@ BEGIN
   ) r;
 
   WITH gone AS (
-    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
-  ), rows AS (
-    SELECT kind, tx, seq, id, ROW(kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries,
-      id, error, data, meta, grp)::{schema}.arrival AS row FROM gone
+    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i AS row, i.kind, i.tx, i.seq, i.id
   )
   SELECT array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('push', 'put_back')) AS queued,
     array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried') AS buried, array_agg(id) FILTER (WHERE kind = 'freed') AS freed
-  INTO v_in FROM rows;
+  INTO v_in FROM gone;
 
   PERFORM {schema}.merge_taken(v_shard, v_in.queued, v_in.buried, v_in.freed);
 END {$};

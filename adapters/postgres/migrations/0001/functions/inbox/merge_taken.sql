@@ -1,7 +1,7 @@
 -- Merges the rows that were taken out of a shard's inbox: arrivals for the queue and for the
 -- morgue, and the ids whose claims have ended; each NULL for none. The caller holds the shard's
 -- lock, and no job's: merge waits for pushes, and only it locks jobs in their order.
-CREATE FUNCTION {schema}.merge_taken(p_shard int, p_queued {schema}.arrival[], p_buried {schema}.arrival[], p_freed text[])
+CREATE FUNCTION {schema}.merge_taken(p_shard int, p_queued {schema}.inbox[], p_buried {schema}.inbox[], p_freed text[])
 RETURNS void LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE

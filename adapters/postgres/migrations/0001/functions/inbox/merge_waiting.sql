@@ -8,7 +8,7 @@ LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off AS {$}
 DECLARE
   v_places tid[];
-  v_queued {schema}.arrival[];
+  v_queued {schema}.inbox[];
 BEGIN
   SELECT array_agg(w.place), count(*), coalesce(sum(w.size), 0) INTO v_places, n, size FROM (
     SELECT i.ctid AS place, octet_length(i.data) AS size FROM {schema}.inbox i
@@ -21,10 +21,8 @@ BEGIN
     RETURN;
   END IF;
   WITH gone AS (
-    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
+    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i AS row, i.tx, i.seq
   )
-  SELECT array_agg(ROW(g.kind, g.rule, g.rule_limit, g.perform_at, g.first_push, g.score, g.retry_count, g.recoveries,
-    g.id, g.error, g.data, g.meta, NULL)::{schema}.arrival ORDER BY g.tx, g.seq)
-  INTO v_queued FROM gone g;
+  SELECT array_agg(g.row ORDER BY g.tx, g.seq) INTO v_queued FROM gone g;
   SELECT m.fresh, m.retrying, m.earliest INTO fresh, retrying, earliest FROM {schema}.merge(p_shard, v_queued) m;
 END {$};

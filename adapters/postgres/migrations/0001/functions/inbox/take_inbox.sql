@@ -3,7 +3,7 @@
 -- arrivals for the queue and for the morgue, the earliest of the notes of early jobs, the ids
 -- whose claims have ended, and whether there may be more. The caller holds the shard's lock.
 CREATE FUNCTION {schema}.take_inbox(p_shard int,
-  OUT n int, OUT size bigint, OUT queued {schema}.arrival[], OUT buried {schema}.arrival[], OUT early bigint, OUT freed text[], OUT more boolean)
+  OUT n int, OUT size bigint, OUT queued {schema}.inbox[], OUT buried {schema}.inbox[], OUT early bigint, OUT freed text[], OUT more boolean)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE
@@ -25,16 +25,13 @@ BEGIN
   more := n > coalesce(cardinality(v_places), 0);
 
   WITH gone AS (
-    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
-  ), rows AS (
-    SELECT kind, tx, seq, perform_at, id, ROW(kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries,
-      id, error, data, meta, grp)::{schema}.arrival AS row FROM gone
+    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i AS row, i.kind, i.tx, i.seq, i.perform_at, i.id
   )
   SELECT count(*), array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('push', 'put_back')),
     array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried'), min(perform_at) FILTER (WHERE kind = 'early'),
     array_agg(id) FILTER (WHERE kind = 'freed'),
     more OR coalesce(bool_or(tx < v_from), false) -- inbox_rows leaves newer rows to the next call
-  INTO n, queued, buried, early, freed, more FROM rows;
+  INTO n, queued, buried, early, freed, more FROM gone;
 
   IF more OR n >= c_many THEN
     UPDATE {schema}.shards s SET inbox_from = m.since, inbox_seq = m.seq, inbox_open = m.open

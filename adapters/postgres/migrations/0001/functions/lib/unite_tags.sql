@@ -1,11 +1,19 @@
--- Returns an error with the tags of another one added to its own. The column error has the tags of
---   a job before the text: chr(30), the tags with chr(31) between them, chr(30), the text. Without
---   tags it has the text alone, which may have one chr(30) at its beginning (storekit.CutTags).
---   Equal tags, as those of all payloads of a dead letter, are compared only.
-CREATE FUNCTION {schema}.unite_tags(p_error text, p_other text) RETURNS text LANGUAGE sql IMMUTABLE AS {$}
-  SELECT CASE
-    WHEN NOT starts_with(p_other, chr(30)) THEN p_error
-    WHEN p_error LIKE E'\x1e%\x1e%' AND split_part(p_error, chr(30), 2) = split_part(p_other, chr(30), 2) THEN p_error
-    ELSE {schema}.add_tags(p_error, ARRAY[p_other])
-  END
-{$};
+-- Returns the tags of both lists, at most 8 (core.Tags.Union): in order of their bytes, with chr(31)
+-- between them. Lists that are equal or empty, as most are, are compared only.
+CREATE FUNCTION {schema}.unite_tags(p_tags text, p_others text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS {$}
+DECLARE
+  c_most CONSTANT int := 8; -- core.MaxTags
+BEGIN
+  IF p_others = '' OR p_others = p_tags THEN
+    RETURN p_tags;
+  ELSIF p_tags = '' THEN
+    RETURN p_others;
+  END IF;
+
+  RETURN (
+    SELECT string_agg(t.tag, chr(31) ORDER BY t.tag) FROM (
+      SELECT DISTINCT u.tag COLLATE "C" AS tag
+      FROM unnest(string_to_array(p_tags, chr(31)) || string_to_array(p_others, chr(31))) u (tag)
+      ORDER BY tag LIMIT c_most
+    ) t);
+END {$};

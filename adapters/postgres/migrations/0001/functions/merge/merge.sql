@@ -2,7 +2,7 @@
 -- the change of the counts and the earliest PerformAt of the jobs that it touched. One statement
 -- inserts the first arrival of each id, in order of id; merge_rest then locks nothing new. It also
 -- compares FirstPush, so the row that an arrival met keeps its own until then.
-CREATE FUNCTION {schema}.merge(p_shard int, p_arrivals {schema}.arrival[], OUT fresh int, OUT retrying int, OUT earliest bigint)
+CREATE FUNCTION {schema}.merge(p_shard int, p_arrivals {schema}.inbox[], OUT fresh int, OUT retrying int, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_ids  int;
@@ -22,8 +22,8 @@ BEGIN
       WINDOW w AS (PARTITION BY id ORDER BY ordinality)
     ) c WHERE nth = 1
   ), put AS (
-    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error)
-    SELECT p_shard, id, perform_at, first_push, retry_count, recoveries, n > 1, score, score, data, meta, error
+    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error, tags)
+    SELECT p_shard, id, perform_at, first_push, retry_count, recoveries, n > 1, score, score, data, meta, error, tags
     FROM first ORDER BY id
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,

@@ -2,7 +2,7 @@
 -- counts, the job's PerformAt, whether the job is new, whether it is due before the queued job was,
 -- whether a queued job did not have the payload and has it now, and how many payloads the rule has
 -- dropped.
-CREATE FUNCTION {schema}.merge_arrival(p_shard int, p_merge_rule int, a {schema}.arrival,
+CREATE FUNCTION {schema}.merge_arrival(p_shard int, p_merge_rule int, a {schema}.inbox,
   OUT fresh int, OUT retrying int, OUT due bigint, OUT is_new boolean, OUT earlier boolean, OUT added boolean, OUT superseded int)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
@@ -13,14 +13,14 @@ DECLARE
   v_job      record;
 BEGIN
   fresh := 0; retrying := 0; earlier := false; added := false; superseded := 0;
-  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error)
-  VALUES (p_shard, a.id, a.perform_at, a.first_push, a.retry_count, a.recoveries, false, a.score, a.score, a.data, a.meta, a.error)
+  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error, tags)
+  VALUES (p_shard, a.id, a.perform_at, a.first_push, a.retry_count, a.recoveries, false, a.score, a.score, a.data, a.meta, a.error, a.tags)
   ON CONFLICT (shard, id) DO UPDATE SET
     prior_retry_count = j.retry_count,
     parked = j.parked AND a.kind = 'push', -- the id of another arrival may be free; if not, claims skip it again
     recoveries = greatest(j.recoveries, excluded.recoveries),
-    error = {schema}.unite_tags(j.error, excluded.error)
-  RETURNING j.perform_at, j.first_push, j.retry_count, j.error, j.prior_retry_count INTO v_job;
+    tags = {schema}.unite_tags(j.tags, excluded.tags)
+  RETURNING j.perform_at, j.first_push, j.retry_count, j.prior_retry_count INTO v_job;
 
   is_new := v_job.prior_retry_count IS NULL;
   due := v_job.perform_at;
@@ -38,7 +38,7 @@ BEGIN
     fresh := (a.retry_count < 0)::int - (v_job.retry_count < 0)::int;
     retrying := - fresh;
     UPDATE {schema}.jobs q SET perform_at = due, first_push = least(v_job.first_push, a.first_push), retry_count = a.retry_count,
-      error = {schema}.unite_tags(a.error, v_job.error)
+      error = a.error
     WHERE q.shard = p_shard AND q.id = a.id;
   ELSE
     IF v_job.retry_count < 0 AND a.rule <> c_keep THEN

@@ -1,13 +1,13 @@
 -- Merges payloads into dead letters by their queue's merge rule, in the order given. Returns the
 -- ids of the dead letters that have changed, and counts the payloads that the rule has dropped. The
 -- caller holds the shard's lock and has switched off sequential scans.
-CREATE FUNCTION {schema}.merge_dead_payloads(p_shard int, p_arrivals {schema}.arrival[], OUT changed text[]) LANGUAGE plpgsql VOLATILE AS {$}
+CREATE FUNCTION {schema}.merge_dead_payloads(p_shard int, p_arrivals {schema}.inbox[], OUT changed text[]) LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_rule       int := (SELECT s.merge_rule FROM {schema}.shards s WHERE s.id = p_shard);
   v_superseded int := 0;
   v_added      boolean;
   v_dropped    bytea;
-  a            {schema}.arrival;
+  a            {schema}.inbox;
 BEGIN
   IF v_rule = 0 THEN
     WITH put AS (

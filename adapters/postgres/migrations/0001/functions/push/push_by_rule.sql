@@ -1,8 +1,7 @@
 -- Does what push does, for a queue with any merge rule: one entry after another, in the order
 -- given, which is that of (shard, id) and then of the call. Each entry has its PerformAt p_at, or
 -- for -1 p_delay after now, and one of p_urgent merges by Earliest. p_tags is NULL, or has the tags
--- of each entry, as the error of a job has them: see unite_tags. superseded is how many entries the
--- rule has dropped at once.
+-- of each entry. superseded is how many entries the rule has dropped at once.
 CREATE FUNCTION {schema}.push_by_rule(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[],
   p_urgent boolean[], p_tags text[] DEFAULT NULL)
@@ -17,6 +16,7 @@ DECLARE
   v_rule     int;
   v_now      bigint := {schema}.clock(p_now);
   e          record;
+  a          {schema}.inbox;
   v_met      record;
   v_shard    int;
   v_due      bigint; -- the earliest of the shard
@@ -35,14 +35,21 @@ BEGIN
   END IF;
 
   FOR e IN
-    SELECT v_first + u.index AS shard, lead(u.index) OVER w IS DISTINCT FROM u.index AS last,
-      ROW('push', CASE WHEN u.urgent THEN c_earliest ELSE p_rule END, p_limit, CASE WHEN u.at >= 0 THEN u.at ELSE {schema}.later(v_now, coalesce(u.delay, 0)) END, v_now, u.score, -1, 0,
-        u.id, coalesce(u.tags, ''), u.data, u.meta, NULL)::{schema}.arrival AS arrival
+    SELECT u.*, v_first + u.index AS shard, lead(u.index) OVER w IS DISTINCT FROM u.index AS last
     FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta, p_urgent, p_tags)
       WITH ORDINALITY u (index, id, at, delay, score, data, meta, urgent, tags, nth)
     WINDOW w AS (ORDER BY u.nth) ORDER BY u.nth
   LOOP
-    v_met := {schema}.merge_arrival(e.shard, v_rule, e.arrival);
+    a := {schema}.new_arrival(e.shard, 'push', e.id);
+    a.rule := CASE WHEN e.urgent THEN c_earliest ELSE p_rule END;
+    a.rule_limit := p_limit;
+    a.perform_at := CASE WHEN e.at >= 0 THEN e.at ELSE {schema}.later(v_now, coalesce(e.delay, 0)) END;
+    a.first_push := v_now;
+    a.tags := coalesce(e.tags, '');
+    a.score := e.score;
+    a.data := e.data;
+    a.meta := e.meta;
+    v_met := {schema}.merge_arrival(e.shard, v_rule, a);
     v_fresh := v_fresh + v_met.fresh;
     v_dropped := v_dropped + v_met.superseded;
     v_merged := v_merged + v_met.added::int;

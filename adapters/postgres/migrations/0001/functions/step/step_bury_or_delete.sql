@@ -19,7 +19,9 @@ DECLARE
   p          record;
   v_payloads int := 0;
   v_bytes    bigint := 0;
-  v_taken    {schema}.arrival[]; -- array_append adds to it in place, || with an array copies it
+  v_letter   {schema}.dead_letters;
+  a          {schema}.inbox;
+  v_taken    {schema}.inbox[]; -- array_append adds to it in place, || with an array copies it
   v_fresh    int := 0; -- by how much the counts change
   v_retrying int := 0;
   v_dead     int := 0;
@@ -35,7 +37,7 @@ BEGIN
 
   v_reply.reached := 0;
   FOREACH v_id IN ARRAY p_ids LOOP
-    SELECT q.perform_at, q.retry_count, q.first_push, q.recoveries, q.error INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
+    SELECT q.perform_at, q.retry_count, q.first_push, q.recoveries, q.error, q.tags INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
     IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed)
       AND (j.retry_count >= 0 AND j.perform_at = c_never OR NOT p_held) THEN
       IF p_first IS NOT NULL THEN
@@ -50,9 +52,18 @@ BEGIN
         c_bytes - v_bytes, v_payloads = 0, p_first IS NOT NULL AND j.retry_count >= 0);
       v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
       IF p_group IS NOT NULL THEN
+        v_letter.shard := v_locked.shard;
+        v_letter.id := v_id;
+        v_letter.changed_at := v_locked.now;
+        v_letter.error := CASE WHEN j.error = '' THEN p_group ELSE j.error END;
+        v_letter.tags := j.tags;
+        v_letter.grp := p_group;
+
+        a := {schema}.new_arrival(v_locked.shard, 'buried', v_id);
+        a.letter := v_letter;
         FOR m IN 1..p.n LOOP
-          v_taken := array_append(v_taken, ROW('buried', 0, 0, v_locked.now, j.first_push, p.scores[m], j.retry_count, j.recoveries, v_id,
-            CASE WHEN {schema}.error_text(j.error) = '' THEN {schema}.unite_tags(p_group, j.error) ELSE j.error END, p.data[m], p.meta[m], p_group)::{schema}.arrival);
+          a.score := p.scores[m]; a.data := p.data[m]; a.meta := p.meta[m];
+          v_taken := array_append(v_taken, a);
         END LOOP;
       END IF;
 

@@ -7,6 +7,7 @@ DECLARE
   v_locked record;
   v_reply  {schema}.step_reply;
   v_old    record;
+  a        {schema}.inbox;
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
@@ -19,8 +20,10 @@ BEGIN
   IF NOT FOUND THEN
     RETURN v_reply;
   END IF;
-  PERFORM {schema}.merge_dead_payloads(v_locked.shard,
-    ARRAY[ROW('buried', 0, 0, 0, 0, v_old.score, -1, 0, p_id, '', p_new, v_old.meta, NULL)::{schema}.arrival]);
+
+  a := {schema}.new_arrival(v_locked.shard, 'buried', p_id);
+  a.score := v_old.score; a.data := p_new; a.meta := v_old.meta;
+  PERFORM {schema}.merge_dead_payloads(v_locked.shard, ARRAY[a]);
   UPDATE {schema}.dead_letters d SET changed_at = v_locked.now WHERE d.shard = v_locked.shard AND d.id = p_id;
   v_reply.handled := 1;
   RETURN v_reply;

@@ -1,16 +1,19 @@
--- Puts dead letters of another store into the morgue (ports.Operator.Import): the nth has p_ids[n],
--- p_times[n], p_errors[n] with the tags (see unite_tags) and p_groups[n], and the payloads whose
--- p_places is n. lock_target has the other arguments.
-CREATE FUNCTION {schema}.step_import(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean, p_ids text[],
-  p_times bigint[], p_errors text[], p_groups text[], p_places int[], p_scores double precision[], p_data bytea[], p_meta bytea[])
+-- Puts dead letters of another store into the morgue (ports.Operator.Import): p_letters, a JSON array
+-- of objects of the type dead_letters, the nth with the payloads whose p_places is n. lock_target
+-- has the other arguments.
+CREATE FUNCTION {schema}.step_import(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean,
+  p_letters json, p_places int[], p_scores double precision[], p_data bytea[], p_meta bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   v_locked record;
   v_reply  {schema}.step_reply;
+  v_letters {schema}.dead_letters[];
+  v_letter {schema}.dead_letters;
   v_later  boolean[]; -- for each, whether it is new, or has changed later than the stored one
-  v_buried {schema}.arrival[];
-  v_kept   {schema}.arrival[]; -- of dead letters that stay as they are and only get payloads and tags
+  a        {schema}.inbox;
+  v_buried {schema}.inbox[]; -- array_append adds to it in place
+  v_kept   {schema}.inbox[]; -- of dead letters that stay as they are and only get payloads and tags
   v_united text[]; -- ids of those that have other payloads or tags now
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_target(p_queue, p_index, p_now, p_shards, p_generation, p_only_paused);
@@ -18,26 +21,35 @@ BEGIN
   IF v_reply.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
-  v_later := ARRAY(
-    SELECT d.changed_at IS NULL OR u.at > d.changed_at
-    FROM unnest(p_ids, p_times) WITH ORDINALITY u (id, at, place) LEFT JOIN LATERAL (
-      SELECT l.changed_at FROM {schema}.dead_letters l WHERE l.shard = v_locked.shard AND l.id = u.id
-    ) d ON true ORDER BY u.place);
 
-  SELECT array_agg(a.arrival ORDER BY a.nth) FILTER (WHERE a.later), array_agg(a.arrival ORDER BY a.nth) FILTER (WHERE NOT a.later)
-  INTO v_buried, v_kept FROM (
-    SELECT u.nth, v_later[u.place] AS later, ROW('buried', 0, 0, p_times[u.place], p_times[u.place], u.score, -1, 0, p_ids[u.place],
-      p_errors[u.place], u.data, u.meta, p_groups[u.place])::{schema}.arrival AS arrival
-    FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth)
-  ) a;
+  v_letters := ARRAY(SELECT l FROM json_populate_recordset(NULL::{schema}.dead_letters, p_letters) l);
+  v_later := ARRAY(
+    SELECT d.changed_at IS NULL OR u.changed_at > d.changed_at
+    FROM unnest(v_letters) WITH ORDINALITY u LEFT JOIN LATERAL (
+      SELECT l.changed_at FROM {schema}.dead_letters l WHERE l.shard = v_locked.shard AND l.id = u.id
+    ) d ON true ORDER BY u.ordinality);
+
+  FOR n IN 1..cardinality(p_places) LOOP
+    v_letter := v_letters[p_places[n]];
+    v_letter.shard := v_locked.shard;
+    a := {schema}.new_arrival(v_locked.shard, 'buried', v_letter.id);
+    a.letter := v_letter;
+    a.score := p_scores[n]; a.data := p_data[n]; a.meta := p_meta[n];
+    IF v_later[p_places[n]] THEN
+      v_buried := array_append(v_buried, a);
+    ELSE
+      v_kept := array_append(v_kept, a);
+    END IF;
+  END LOOP;
+
   IF v_kept IS NOT NULL THEN
     v_united := {schema}.merge_dead_payloads(v_locked.shard, v_kept);
   END IF;
   WITH tagged AS (
-    UPDATE {schema}.dead_letters d SET error = {schema}.unite_tags(d.error, u.error)
-    FROM unnest(p_ids, p_errors) WITH ORDINALITY u (id, error, place)
-    WHERE d.shard = v_locked.shard AND d.id = u.id COLLATE "C" AND NOT v_later[u.place] AND starts_with(u.error, chr(30))
-      AND {schema}.unite_tags(d.error, u.error) <> d.error
+    UPDATE {schema}.dead_letters d SET tags = {schema}.unite_tags(d.tags, u.tags)
+    FROM unnest(v_letters) WITH ORDINALITY u
+    WHERE d.shard = v_locked.shard AND d.id = u.id AND NOT v_later[u.ordinality] AND u.tags <> ''
+      AND {schema}.unite_tags(d.tags, u.tags) <> d.tags
     RETURNING d.id
   ) SELECT v_united || array_agg(t.id) INTO v_united FROM tagged t;
   IF v_buried IS NOT NULL THEN

@@ -14,12 +14,13 @@ DECLARE
   v_reply    {schema}.step_reply;
   v_ids      text[] := p_ids;
   v_named    bytea[];
-  v_tags     text; -- those of a dead letter, as an error has them
+  v_tags     text; -- those of a dead letter
+  a          {schema}.inbox;
   v_place    int := 0;
   p          record;
   v_payloads int := 0;
   v_bytes    bigint := 0;
-  v_taken    {schema}.arrival[]; -- array_append adds to it in place, || with an array copies it
+  v_taken    {schema}.inbox[]; -- array_append adds to it in place, || with an array copies it
   v_left     text[]; -- the groups of the deleted ones
   v_merged   record;
 BEGIN
@@ -53,7 +54,7 @@ BEGIN
     END IF;
 
     IF p_revive THEN
-      SELECT {schema}.unite_tags('', d.error) INTO v_tags FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.id = v_ids[n];
+      SELECT d.tags INTO v_tags FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.id = v_ids[n];
     END IF;
     p := {schema}.take_dead(v_locked.shard, v_ids[n], v_named, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
     v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
@@ -61,9 +62,13 @@ BEGIN
       v_left := v_left || p.grp;
     END IF;
     IF p_revive AND p.n > 0 THEN
+      a := {schema}.new_arrival(v_locked.shard, 'revived', v_ids[n]);
+      a.perform_at := v_locked.now;
+      a.first_push := v_locked.now;
+      a.tags := v_tags;
       FOR m IN 1..p.n LOOP
-        v_taken := array_append(v_taken, ROW('revived', 0, 0, v_locked.now, v_locked.now, p.scores[m], -1, 0, v_ids[n], v_tags,
-          p.data[m], p.meta[m], NULL)::{schema}.arrival);
+        a.score := p.scores[m]; a.data := p.data[m]; a.meta := p.meta[m];
+        v_taken := array_append(v_taken, a);
       END LOOP;
     END IF;
 

@@ -6,14 +6,13 @@
 -- because of that; and more, whether the inbox may hold more. The caller has locked no job: merge
 -- waits for pushes, and only it locks jobs in their order.
 CREATE FUNCTION {schema}.settle_and_merge(p_shard int, p_parked boolean, p_inbox boolean, p_now bigint,
-  p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
-  p_dispositions bytea[], p_times smallint[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[], p_groups text[],
+  p_ids text[], p_tokens bigint[], p_numbers bigint[], p_settlements {schema}.settlement[],
   OUT fresh int, OUT retrying int, OUT settled int, OUT dead int, OUT processed int, OUT failed int,
   OUT skipped int[], OUT deferred int[], OUT early bigint, OUT more boolean)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
-  v_queued  {schema}.arrival[];
-  v_buried  {schema}.arrival[];
+  v_queued  {schema}.inbox[];
+  v_buried  {schema}.inbox[];
   v_freed   text[] := CASE WHEN p_parked THEN p_ids END;
   v_settled record;
   v_merged  record;
@@ -26,8 +25,7 @@ BEGIN
   END IF;
 
   IF p_ids IS NOT NULL THEN
-    v_settled := {schema}.settle_claimed(p_shard, p_now, p_ids, p_tokens, p_numbers, p_processed, p_failed,
-      p_dispositions, p_times, p_delays, p_retry_counts, p_recoveries, p_errors, p_bury_errors, p_groups);
+    v_settled := {schema}.settle_claimed(p_shard, p_now, p_ids, p_tokens, p_numbers, p_settlements);
     settled := coalesce(cardinality(v_settled.done), 0); processed := v_settled.processed; failed := v_settled.failed;
     v_queued := v_queued || v_settled.put_back; v_buried := v_buried || v_settled.buried;
 

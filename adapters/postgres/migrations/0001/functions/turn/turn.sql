@@ -1,5 +1,6 @@
--- Carries out any turn (ports.Consumer.Turn). p_settle arguments are settlements, as in
--- settle_claimed, NULL for none; p_part arguments are payloads to end, as in end_parts, and p_begin
+-- Carries out any turn (ports.Consumer.Turn). p_settle arguments are the receipts of settlements,
+-- NULL for none, and p_settlements the settlements themselves, a JSON array of objects of the type
+-- settlement, NULL if all jobs are done whole and processed; p_part arguments are payloads to end, as in end_parts, and p_begin
 -- arguments claims to mark as begun, NULL for none.
 -- p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok or
 -- repeated, the rest of the reply. A further header has places of the request, from 1: skipped,
@@ -9,13 +10,9 @@
 CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
-  p_settle_processed boolean[] DEFAULT NULL, p_settle_failed boolean[] DEFAULT NULL,
-  p_settle_dispositions bytea[] DEFAULT NULL, p_settle_times smallint[] DEFAULT NULL, p_settle_delays bigint[] DEFAULT NULL,
-  p_settle_retry_counts int[] DEFAULT NULL, p_settle_recoveries int[] DEFAULT NULL,
-  p_settle_errors text[] DEFAULT NULL, p_settle_bury_errors text[] DEFAULT NULL,
+  p_settlements json DEFAULT NULL,
   p_resent boolean DEFAULT false,
   p_begin_ids text[] DEFAULT NULL, p_begin_tokens bigint[] DEFAULT NULL, p_begin_numbers bigint[] DEFAULT NULL,
-  p_settle_groups text[] DEFAULT NULL,
   p_part_ids text[] DEFAULT NULL, p_part_tokens bigint[] DEFAULT NULL, p_part_numbers bigint[] DEFAULT NULL,
   p_part_positions int[] DEFAULT NULL, p_part_retry_counts int[] DEFAULT NULL, p_part_recoveries int[] DEFAULT NULL)
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
@@ -80,8 +77,9 @@ BEGIN
   END IF;
 
   v_settled := {schema}.settle_and_merge(v_shard.id, v_shard.parked, v_log.inbox, v_now,
-    p_settle_ids, p_settle_tokens, p_settle_numbers, p_settle_processed, p_settle_failed,
-    p_settle_dispositions, p_settle_times, p_settle_delays, p_settle_retry_counts, p_settle_recoveries, p_settle_errors, p_settle_bury_errors, p_settle_groups);
+    p_settle_ids, p_settle_tokens, p_settle_numbers,
+    CASE WHEN p_settlements IS NOT NULL THEN
+      ARRAY(SELECT s FROM json_populate_recordset(NULL::{schema}.settlement, p_settlements) s) END);
   v_floor := least(v_log.floor, v_settled.early, v_now - c_slow_push);
   IF p_part_ids IS NOT NULL THEN
     v_skipped_parts := {schema}.end_parts(v_shard.id, p_part_ids, p_part_tokens, p_part_numbers, p_part_positions,
