@@ -46,6 +46,7 @@ BEGIN
   DELETE FROM {schema}.dead_letters d WHERE d.ctid = ANY (v_places);
   INSERT INTO {schema}.dead_letters SELECT l.* FROM unnest(v_letters) l ORDER BY l.id;
   PERFORM {schema}.merge_dead_payloads(p_shard, p_arrivals);
+
   SELECT array_agg(c.grp) AS names, array_agg(c.change) AS changes, array_agg(c.at) AS times INTO n FROM (
     SELECT u.grp, (u.had IS DISTINCT FROM u.grp)::int AS change, u.at FROM unnest(v_groups, v_had, v_times) u (grp, had, at)
     UNION ALL

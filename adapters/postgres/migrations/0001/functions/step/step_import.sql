@@ -6,15 +6,15 @@ CREATE FUNCTION {schema}.step_import(p_queue text, p_index int, p_now bigint, p_
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
-  v_locked record;
-  v_reply  {schema}.step_reply;
+  v_locked  record;
+  v_reply   {schema}.step_reply;
   v_letters {schema}.dead_letters[];
-  v_letter {schema}.dead_letters;
-  v_later  boolean[]; -- for each, whether it is new, or has changed later than the stored one
-  a        {schema}.inbox;
-  v_buried {schema}.inbox[]; -- array_append adds to it in place
-  v_kept   {schema}.inbox[]; -- of dead letters that stay as they are and only get payloads and tags
-  v_united text[]; -- ids of those that have other payloads or tags now
+  v_letter  {schema}.dead_letters;
+  v_later   boolean[]; -- for each, whether it is new, or has changed later than the stored one
+  a         {schema}.inbox;
+  v_buried  {schema}.inbox[]; -- array_append adds to it in place
+  v_kept    {schema}.inbox[]; -- of dead letters that stay as they are and only get payloads and tags
+  v_united  text[]; -- ids of those that have other payloads or tags now
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_target(p_queue, p_index, p_now, p_shards, p_generation, p_only_paused);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;

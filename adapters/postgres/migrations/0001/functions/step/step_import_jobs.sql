@@ -1,9 +1,8 @@
 -- Puts jobs of another queue into this one (ports.Operator.Import): p_jobs, a JSON array of objects
 -- with columns of the inbox, the nth with the payloads whose p_places is n. lock_target has the
--- other arguments.
--- A held job, or one with more failures than the queued one, merges like a job put back, any other
--- one like a push by Earliest (core.MergeImport). A push that comes meanwhile makes a fresh job
--- only, so neither differs.
+-- other arguments. A held job, or one with more failures than the queued one, merges like a job put
+-- back, any other one like a push by Earliest (core.MergeImport). A push that comes meanwhile makes
+-- a fresh job only, so neither differs.
 CREATE FUNCTION {schema}.step_import_jobs(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean,
   p_jobs json, p_places int[], p_scores double precision[], p_data bytea[], p_meta bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE

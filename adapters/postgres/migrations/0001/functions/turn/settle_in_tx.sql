@@ -1,17 +1,18 @@
 -- Settles claimed jobs of a shard in a caller's transaction, all or none. The settlements are a
 -- JSON array of objects of the type settlement. It locks only these rows of claimed, and waits for
--- another transaction that settles one of them. Payloads that are put back or buried go into the inbox, and so does a
--- note for each id that has a parked job. status is ok, unknown_queue, no_such_shard, not_utf8 or
--- search_path of unfit_session; settled is how many are claimed with these receipts, and have
--- not lost a payload in this transaction: if it is fewer than given, no job is settled.
+-- another transaction that settles one of them. Payloads that are put back or buried go into the
+-- inbox, and so does a note for each id that has a parked job. status is ok, unknown_queue,
+-- no_such_shard, not_utf8 or search_path of unfit_session; settled is how many are claimed with
+-- these receipts, and have not lost a payload in this transaction: if it is fewer than given, no
+-- job is settled.
 CREATE FUNCTION {schema}.settle_in_tx(p_queue text, p_index int, p_now bigint, p_settlements json,
   OUT status text, OUT settled int)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE
-  c_part    CONSTANT bigint := 1099511627776; -- 2^40, of core.Receipt.NextPart
-  v_shard int := {schema}.find_shard(p_queue, p_index);
-  v_now   bigint := {schema}.clock(p_now);
+  c_part CONSTANT bigint := 1099511627776; -- 2^40, of core.Receipt.NextPart
+  v_shard       int := {schema}.find_shard(p_queue, p_index);
+  v_now         bigint := {schema}.clock(p_now);
   v_settlements {schema}.settlement[];
 BEGIN
   status := coalesce({schema}.unfit_session(), CASE WHEN v_shard IS NULL THEN {schema}.missing_shard(p_queue) END);
