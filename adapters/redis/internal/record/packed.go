@@ -55,8 +55,15 @@ func AppendPushed(b []byte, p *core.Payload, tags core.Tags) []byte {
 
 // PushedSize returns the largest number of bytes that AppendPushed appends.
 func PushedSize(p *core.Payload, tags core.Tags) int {
-	const flagsScoreAndLengths = 1 + 8 + 2 + 2
-	return flagsScoreAndLengths + len(tags) + len(p.Meta) + len(p.Data)
+	const flagsAndScore, length = 1 + 8, 2
+	size := flagsAndScore + len(p.Data)
+	if len(p.Meta) > 0 {
+		size += length + len(p.Meta)
+	}
+	if tags != "" {
+		size += length + len(tags)
+	}
+	return size
 }
 
 // AppendJob appends a packed job, without its id and PerformAt.
