@@ -97,7 +97,7 @@ func (c *call) idPage() (*view, error) {
 func (c *call) payloadPages(b *idBody) error {
 	b.Pages = make(map[string]*payloadPage)
 	at := c.r.URL.Query()
-	for _, place := range placesOf(&b.Why.Found) {
+	for _, place := range placesOf(b.Why.Found.Value()) {
 		page := &payloadPage{Place: place.name, Of: place.count}
 		b.Pages[place.name] = page
 
@@ -178,7 +178,7 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 		list = append(list, f)
 	}
 
-	running := runs(w)
+	running, found := runs(w), w.Found.Value()
 	switch {
 	case w.ServersUnknown:
 		list = append(list, fact{
@@ -191,13 +191,13 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 	}
 
 	switch o := w.Owner; {
-	case o == nil && w.Found.Claimed != nil && !w.Found.Claimed.LeaseOver:
-		add("shard", true, "%s, held by %s", w.Found.Shard, w.Found.Claimed.Node)
+	case o == nil && found.Claimed != nil && !found.Claimed.LeaseOver:
+		add("shard", true, "%s, held by %s", found.Shard, found.Claimed.Node)
 	case o == nil:
-		add("shard", w.ServersUnknown, "%s: no known running server has it", w.Found.Shard)
+		add("shard", w.ServersUnknown, "%s: no known running server has it", found.Shard)
 	default:
 		add("shard", !o.Draining, "%s, held by %s%s",
-			w.Found.Shard, o.Name, map[bool]string{true: ", which is draining"}[o.Draining])
+			found.Shard, o.Name, map[bool]string{true: ", which is draining"}[o.Draining])
 		if o.Lanes > 0 {
 			add("lane", running || o.Busy < o.Lanes, "%s", inUse(w, o.Busy, o.Lanes, "lanes there are busy", ""))
 		}
@@ -207,8 +207,8 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 		}
 	}
 
-	if q := w.Found.Queued; q != nil {
-		if w.Found.Claimed != nil {
+	if q := found.Queued; q != nil {
+		if found.Claimed != nil {
 			add("id free", false, "its previous run must end first")
 		}
 		paused = paused || w.Reason == inspect.QueuePaused.String()
@@ -341,7 +341,7 @@ func (c *call) findSchedules(b *searchBody) {
 			if reply.Next != "" {
 				text = "at least " + text
 			}
-			b.add(queue, reply.Items[0].Shard, text)
+			b.add(queue, reply.Items[0].Value().Shard.String(), text)
 		}
 	}
 }
@@ -359,13 +359,14 @@ func (b *searchBody) add(queue, shard, where string) {
 // foundIn is a place in a queue where an id was found.
 type foundIn struct{ Queue, Shard, Where string }
 
-func foundOf(rows []service.FoundRow) (list []foundIn) {
+func foundOf(rows []service.Row[service.FoundRow]) (list []foundIn) {
 	for at := range rows {
 		var places []string
-		for _, place := range placesOf(&rows[at]) {
+		row := rows[at].Value()
+		for _, place := range placesOf(row) {
 			places = append(places, place.name)
 		}
-		list = append(list, foundIn{rows[at].Queue, rows[at].Shard, strings.Join(places, ", ")})
+		list = append(list, foundIn{row.Queue, row.Shard.String(), strings.Join(places, ", ")})
 	}
 	return list
 }
@@ -383,8 +384,8 @@ func placesOf(f *service.FoundRow) (list []place) {
 	if f.Claimed != nil {
 		list = append(list, place{"claimed", f.Claimed.PayloadCount})
 	}
-	if f.Dead != nil {
-		list = append(list, place{"dead", f.Dead.PayloadCount})
+	if f.DeadLetter != nil {
+		list = append(list, place{"dead", f.DeadLetter.PayloadCount})
 	}
 	return list
 }

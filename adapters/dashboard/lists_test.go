@@ -187,7 +187,7 @@ func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
 		got = append(got, f.Sign+" "+f.Name+" "+f.Value)
 	}
 	want := []string{
-		"✓ served by blue", "✓ shard , held by blue", "✗ lane 1 of 1 lanes there are busy",
+		"✓ served by blue", "✓ shard /0, held by blue", "✗ lane 1 of 1 lanes there are busy",
 		"✗ lanes of the queue 1 of 1 there are busy", "✗ limit 1 of 1 running on all servers (MaxRunning)",
 	}
 	if !slices.Equal(got, want) {

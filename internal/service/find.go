@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // FindQuery names an id to look for.
@@ -25,26 +26,13 @@ func (q *FindQuery) about(a *Action) {
 
 // FoundRow is everything that a queue holds for an id.
 type FoundRow struct {
-	Queue   string      `json:"queue" doc:"the queue"`
-	Shard   string      `json:"shard" doc:"the shard of the id"`
-	Queued  *JobRow     `json:"queued,omitempty" doc:"the queued job"`
-	Claimed *ClaimedRow `json:"claimed,omitempty" doc:"the claimed job"`
-	Dead    *DeadRow    `json:"dead,omitempty" doc:"the dead letter of the id"`
-	Damaged []string    `json:"damaged,omitempty" doc:"places with a record of the id that can't be read: queued, claimed or dead"`
+	Queue string `json:"queue" class:"queue" doc:"the queue"`
+	inspect.Found
 }
 
-func (c *call) foundIn(queue string, f *inspect.Found, payloads int) FoundRow {
-	row := FoundRow{Queue: queue, Shard: f.Shard.String(), Damaged: f.Damaged}
-	if f.Queued != nil {
-		row.Queued = new(c.job(queue, f.Queued, payloads))
-	}
-	if f.Claimed != nil {
-		row.Claimed = new(c.claimedJob(queue, f.Claimed, payloads))
-	}
-	if f.DeadLetter != nil {
-		row.Dead = new(c.deadLetter(queue, f.DeadLetter, payloads))
-	}
-	return row
+// found returns the row of what a queue holds for an id, with payloads if payloads is above 0.
+func (c *call) found(queue string, f *inspect.Found, payloads int) Row[FoundRow] {
+	return view[FoundRow](c, payloads).Row(&FoundRow{queue, *f})
 }
 
 // find looks in one queue, which then always has a row, or in all.
@@ -56,7 +44,7 @@ func (c *call) find(q *FindQuery) (*List[FoundRow], error) {
 	if err != nil {
 		return nil, err
 	}
-	return newList([]FoundRow{c.foundIn(q.Queue, &f, q.Payloads)}), nil
+	return newList([]Row[FoundRow]{c.found(q.Queue, &f, q.Payloads)}), nil
 }
 
 // findInAll looks in all queues. Queues that hold something for the id have a row. Queues whose
@@ -74,7 +62,7 @@ func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 		f, failed := c.inspector.FindSome(c.ctx, queue.Name, q.ID, payloads)
 		switch {
 		case failed == nil && (f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0):
-			reply.Items = append(reply.Items, c.foundIn(queue.Name, &f, q.Payloads))
+			reply.Items = append(reply.Items, c.found(queue.Name, &f, q.Payloads))
 			if bytes += bytesOf(&f); bytes >= maxPageBytes {
 				payloads = 0 // the counts still show that there are payloads
 			}
@@ -137,6 +125,7 @@ func (c *call) payloadsOf(q *PayloadsQuery) (*List[Payload], error) {
 
 	o := inspect.PayloadOptions{Place: payloadPlaces[q.Place], After: after, Limit: q.Limit + 1}
 	reply := newList[Payload](nil)
+	rows := shown.NewView[Payload](redactor{c.Service, true}, shown.Of{Queue: c.queue, ID: q.ID})
 	bytes := 0
 	for p, err := range c.inspector.Payloads(c.ctx, c.queue, q.ID, o) {
 		if err != nil {
@@ -147,9 +136,8 @@ func (c *call) payloadsOf(q *PayloadsQuery) (*List[Payload], error) {
 			break
 		}
 
-		one := []core.Payload{p.Payload}
-		reply.Items = append(reply.Items, c.payloads(c.queue, q.ID, one, 1)...)
-		after, bytes = p.Cursor, bytes+sizeOf(one)
+		reply.Items = append(reply.Items, rows.Row(&Payload{Score: p.Score, Data: p.Data, Meta: p.Meta}))
+		after, bytes = p.Cursor, bytes+len(p.Data)+len(p.Meta)
 	}
 	return reply, nil
 }
@@ -180,16 +168,26 @@ type OwnerRow struct {
 
 // LastChanceRow is a job on its last chance.
 type LastChanceRow struct {
-	Shard string `json:"shard" doc:"its shard"`
-	ID    string `json:"id,omitempty" doc:"the entity that it is about; in a reply about an id it is left out if the job is of another queue"`
+	Queue string `json:"-" class:"queue"`
+	Shard string `json:"shard" class:"public" doc:"its shard"`
+	ID    string `json:"id,omitempty" class:"id" doc:"the entity that it is about; in a reply about an id it is left out if the job is of another queue"`
 }
 
-// lastChance returns the row of a job on its last chance, or nil if there is none.
-func (c *call) lastChance(shard core.Shard, id string) *LastChanceRow {
+// lastChanceOf returns a job on its last chance, not redacted, or nil if there is none.
+func lastChanceOf(shard core.Shard, id string) *LastChanceRow {
 	if id == "" {
 		return nil
 	}
-	return &LastChanceRow{shard.String(), c.ID(shard.Queue, id)}
+	return &LastChanceRow{shard.Queue, shard.String(), id}
+}
+
+// lastChance returns a job on its last chance as it may be shown, or nil if there is none.
+func (c *call) lastChance(shard core.Shard, id string) *LastChanceRow {
+	row := lastChanceOf(shard, id)
+	if row != nil {
+		row.ID = c.ID(shard.Queue, id)
+	}
+	return row
 }
 
 // WhyReply has the reason why the job of an id does not run.
@@ -205,11 +203,11 @@ type WhyReply struct {
 	Busy         int       `json:"busy" doc:"the number of batches of the queue that run on all servers now"`
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
 	// ServersUnknown is Verdict.ServersUnknown.
-	ServersUnknown bool          `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
-	Owner          *OwnerRow     `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
-	Found          FoundRow      `json:"found" doc:"what the queue holds for the id, without payloads"`
-	Schedules      []ScheduleRow `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue has no job of it"`
-	AsOf           time.Time     `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
+	ServersUnknown bool               `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
+	Owner          *OwnerRow          `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
+	Found          Row[FoundRow]      `json:"found" doc:"what the queue holds for the id, without payloads"`
+	Schedules      []Row[ScheduleRow] `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue has no job of it"`
+	AsOf           time.Time          `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
 func (c *call) why(q *WhyQuery) (*WhyReply, error) {
@@ -247,7 +245,7 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 		}
 	}
 
-	var schedules []ScheduleRow
+	var schedules []Row[ScheduleRow]
 	for at := range v.Schedules {
 		schedules = append(schedules, c.schedule(&v.Schedules[at], 0))
 	}
@@ -265,7 +263,7 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 		Servers:        servers,
 		ServersUnknown: v.ServersUnknown,
 		Owner:          owner,
-		Found:          c.foundIn(q.Queue, &v.Found, 0),
+		Found:          c.found(q.Queue, &v.Found, 0),
 		Schedules:      schedules,
 		AsOf:           v.Now.UTC(),
 	}, nil
