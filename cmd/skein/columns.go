@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
+	"slices"
 	"time"
 
-	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // column is one shown value of a T: a column of the table, and a field of the JSON object.
@@ -20,8 +22,66 @@ type column[T any] struct {
 }
 
 // columns are the values that a command shows, in every format. They are named like the fields of
-// the HTTP API, and are in the file of the command.
+// the HTTP API. The file of the command has them: those of a record by fieldColumns, and others by hand.
 type columns[T any] []column[T]
+
+// fieldColumns returns the columns of the fields of a record, as the tags of its struct describe them;
+// see package internal/shown.
+func fieldColumns[T any]() (cols columns[T]) {
+	for _, f := range shown.Fields(reflect.TypeFor[T]()) {
+		cols = append(cols, column[T]{f.Name, f.Wide, func(v *T) any { return valueOf(f.Read(v)) }})
+	}
+	return cols
+}
+
+// valueOf returns the value of a field as the value of a column. Objects in it have no unknown values.
+func valueOf(v any) any {
+	list, ok := v.([]*shown.Object)
+	if !ok {
+		return v
+	}
+
+	rows := make([]*object, len(list))
+	for at, of := range list {
+		rows[at] = &object{}
+		for n := range of.Fields {
+			if v := shown.Known(of.Values[n]); v != nil {
+				rows[at].heads = append(rows[at].heads, head{name: of.Fields[n].Name})
+				rows[at].values = append(rows[at].values, valueOf(v))
+			}
+		}
+	}
+	return rows
+}
+
+// with returns the columns with another value for a column.
+func (cols columns[T]) with(name string, of func(*T) any) columns[T] {
+	for at := range cols {
+		if cols[at].name == name {
+			cols[at].of = of
+		}
+	}
+	return cols
+}
+
+// moved returns the columns with the named ones before another column.
+func (cols columns[T]) moved(before string, names ...string) (out columns[T]) {
+	var found columns[T]
+	for _, c := range cols {
+		if slices.Contains(names, c.name) {
+			found = append(found, c)
+		}
+	}
+	for _, c := range cols {
+		switch {
+		case c.name == before:
+			out = append(append(out, found...), c)
+		case !slices.Contains(names, c.name):
+			out = append(out, c)
+		}
+	}
+	return out
+}
 
 // within returns the columns of a part of a T as columns of the T.
 func within[T, P any](cols columns[P], part func(*T) *P) columns[T] {
@@ -114,22 +174,4 @@ func forPrograms(v any) any {
 		}
 	}
 	return v
-}
-
-// payloadRow returns a payload, with names of the HTTP API. It has no meta if the payload has none.
-func payloadRow(p *core.Payload) *object {
-	o := &object{heads: []head{{name: "score"}}, values: []any{p.Score}}
-	o.octets("data", p.Data)
-	if p.Meta != nil {
-		o.octets("meta", p.Meta)
-	}
-	return o
-}
-
-func payloadRows(list []core.Payload) []*object {
-	rows := make([]*object, len(list))
-	for at := range list {
-		rows[at] = payloadRow(&list[at])
-	}
-	return rows
 }

@@ -19,17 +19,17 @@ type AuditRow struct {
 	At      time.Time     `json:"at" class:"public" doc:"when it began"`
 	Action  string        `json:"action" class:"public" doc:"the action, such as pause, revive or purge all"`
 	Actor   string        `json:"actor,omitempty" class:"public" doc:"who did it"`
-	From    string        `json:"from,omitempty" class:"public" doc:"where the request came from"`
+	From    string        `json:"from,omitempty" class:"public" wide:"true" doc:"where the request came from"`
 	Reason  string        `json:"reason,omitempty" class:"public" doc:"the reason that the actor gave"`
 	Queue   string        `json:"queue,omitempty" class:"queue" doc:"the queue; empty for an action on a server or on the store"`
 	IDs     []string      `json:"ids,omitempty" class:"target" doc:"the first of the named ids, at most 20; for a drain the server"`
-	Named   int           `json:"named" class:"public" doc:"the number of named ids; 0 if the action named no id"`
-	Prefix  string        `json:"prefix,omitempty" class:"target" doc:"the prefix of ids that chose entries"`
-	Group   string        `json:"group,omitempty" class:"error" doc:"the group of dead letters that chose entries"`
+	Named   int           `json:"named" class:"public" wide:"true" doc:"the number of named ids; 0 if the action named no id"`
+	Prefix  string        `json:"prefix,omitempty" class:"target" wide:"true" doc:"the prefix of ids that chose entries"`
+	Group   string        `json:"group,omitempty" class:"error" wide:"true" doc:"the group of dead letters that chose entries"`
 	Filter  string        `json:"filter,omitempty" class:"quoting" doc:"the filter that chose entries, or the name of schedules and what was changed of them"`
 	Ended   bool          `json:"ended" class:"public" doc:"whether the action has ended; if its process was killed, it never ends"`
 	Handled int           `json:"handled" class:"public" doc:"the number of changed entries, as far as it is known"`
-	Took    time.Duration `json:"took_seconds" class:"public" doc:"its duration in seconds; 0 until it has ended"`
+	Took    time.Duration `json:"took_seconds" class:"public" wide:"true" doc:"its duration in seconds; 0 until it has ended"`
 	Error   string        `json:"error,omitempty" class:"quoting" doc:"the error that stopped it; absent if it is done"`
 }
 

@@ -19,10 +19,10 @@ type TrackedQuery struct {
 // TrackedRow is a tracked id with its verdict, whose text is redacted already.
 type TrackedRow struct {
 	ID     string    `json:"id" class:"id" doc:"the id"`
-	Since  time.Time `json:"since" class:"public" doc:"when it was tracked first"`
+	Since  time.Time `json:"since" class:"public" wide:"true" doc:"when it was tracked first"`
 	Reason string    `json:"reason" class:"public" doc:"the reason why its job does not run, as of the route why; unreached if its shard can't be reached now"`
 	Text   string    `json:"text" class:"public" doc:"the reason as a sentence, with figures"`
-	Until  time.Time `json:"until,omitzero" class:"public" doc:"when the reason ends by itself, if that is known"`
+	Until  time.Time `json:"until,omitzero" class:"public" wide:"true" doc:"when the reason ends by itself, if that is known"`
 }
 
 // Unreached and UnreachedText are the reason of a tracked id whose shard can't be reached.

@@ -26,12 +26,12 @@ type HistoryRow struct {
 	At            time.Time     `json:"at" class:"public" doc:"when the step begins"`
 	Processed     uint64        `json:"processed" class:"public" doc:"jobs done"`
 	Failed        uint64        `json:"failed" class:"public" doc:"jobs that failed or were buried"`
-	WaitMean      time.Duration `json:"wait_mean" class:"public" doc:"the seconds that a job waited to start, since it was due and pushed: the mean"`
-	WaitDeviation time.Duration `json:"wait_deviation" class:"public" doc:"the standard deviation of that time"`
+	WaitMean      time.Duration `json:"wait_mean" class:"public" wide:"true" doc:"the seconds that a job waited to start, since it was due and pushed: the mean"`
+	WaitDeviation time.Duration `json:"wait_deviation" class:"public" wide:"true" doc:"the standard deviation of that time"`
 	WaitP50       time.Duration `json:"wait_p50" class:"public" doc:"the median of that time"`
 	WaitP99       time.Duration `json:"wait_p99" class:"public" doc:"the 99th percentile of that time"`
-	RunMean       time.Duration `json:"run_mean" class:"public" doc:"seconds from start to end of a job: the mean"`
-	RunDeviation  time.Duration `json:"run_deviation" class:"public" doc:"the standard deviation of that time"`
+	RunMean       time.Duration `json:"run_mean" class:"public" wide:"true" doc:"seconds from start to end of a job: the mean"`
+	RunDeviation  time.Duration `json:"run_deviation" class:"public" wide:"true" doc:"the standard deviation of that time"`
 	RunP50        time.Duration `json:"run_p50" class:"public" doc:"the median of that time"`
 	RunP99        time.Duration `json:"run_p99" class:"public" doc:"the 99th percentile of that time"`
 }

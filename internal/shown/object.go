@@ -94,7 +94,7 @@ func plain(v reflect.Value) any {
 type PayloadRecord struct {
 	Score float64 `json:"score" class:"public" doc:"its place in the order: lowest first"`
 	Data  []byte  `json:"data" class:"payload" doc:"the bytes, if they are UTF-8" base64:"the bytes in standard Base64, if they are not UTF-8"`
-	Meta  []byte  `json:"meta,omitempty" class:"meta" doc:"the Meta of the push, if it is UTF-8" base64:"the Meta in standard Base64, if it is not UTF-8"`
+	Meta  []byte  `json:"meta,omitempty" class:"meta" wide:"true" doc:"the Meta of the push, if it is UTF-8" base64:"the Meta in standard Base64, if it is not UTF-8"`
 }
 
 // Octets are bytes in the JSON of a request: in data as a string if they are UTF-8, and else in

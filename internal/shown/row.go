@@ -65,6 +65,35 @@ func (v View[T]) Row(record *T) (row Row[T]) {
 	return row
 }
 
+// Read returns the value of the field of a record, not redacted, as [Known] returns it. record is a
+// pointer to the struct whose field it is.
+func (f *Field) Read(record any) any {
+	from := reflect.ValueOf(record).Elem().FieldByIndex(f.index)
+	return Known(redacted{everything{}}.field(f, Of{}, from, reflect.New(from.Type()).Elem()))
+}
+
+// Known returns a value of an [Object], with the text or the number that a pointer points to. It
+// returns nil for a nil pointer.
+func Known(v any) any {
+	p := reflect.ValueOf(v)
+	switch {
+	case p.Kind() != reflect.Pointer:
+		return v
+	case p.IsNil():
+		return nil
+	case p.Elem().Kind() == reflect.Struct:
+		return v
+	}
+	return p.Elem().Interface()
+}
+
+// everything is the redactor that shows everything.
+type everything struct{}
+
+func (everything) Shows(class string) bool                  { return class != "" }
+func (everything) Text(_ string, _ Of, text string) string  { return text }
+func (everything) Bytes(_ string, _ Of, data []byte) []byte { return data }
+
 // redacted copies values, redacted.
 type redacted struct{ by Redactor }
 
