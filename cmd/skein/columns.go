@@ -34,24 +34,34 @@ func fieldColumns[T any]() (cols columns[T]) {
 	return cols
 }
 
-// valueOf returns the value of a field as the value of a column. Objects in it have no unknown values.
+// valueOf returns the value of a field as the value of a column.
 func valueOf(v any) any {
-	list, ok := v.([]*shown.Object)
-	if !ok {
-		return v
+	switch v := v.(type) {
+	case *shown.Object:
+		return objectOf(v)
+	case []*shown.Object:
+		rows := make([]*object, len(v))
+		for at := range v {
+			rows[at] = objectOf(v[at])
+		}
+		return rows
 	}
+	return v
+}
 
-	rows := make([]*object, len(list))
-	for at, of := range list {
-		rows[at] = &object{}
-		for n := range of.Fields {
-			if v := shown.Known(of.Values[n]); v != nil {
-				rows[at].heads = append(rows[at].heads, head{name: of.Fields[n].Name})
-				rows[at].values = append(rows[at].values, valueOf(v))
-			}
+// objectOf returns an object without its unknown values.
+func objectOf(of *shown.Object) *object {
+	if of == nil {
+		return nil
+	}
+	o := &object{}
+	for at := range of.Fields {
+		if v := shown.Known(of.Values[at]); v != nil {
+			o.heads = append(o.heads, head{name: of.Fields[at].Name})
+			o.values = append(o.values, valueOf(v))
 		}
 	}
-	return rows
+	return o
 }
 
 // with returns the columns with another value for a column.
@@ -64,23 +74,17 @@ func (cols columns[T]) with(name string, of func(*T) any) columns[T] {
 	return cols
 }
 
-// moved returns the columns with the named ones before another column.
-func (cols columns[T]) moved(before string, names ...string) (out columns[T]) {
-	var found columns[T]
-	for _, c := range cols {
-		if slices.Contains(names, c.name) {
-			found = append(found, c)
-		}
+// moved returns the columns with the named ones before another column, or at the end for "".
+func (cols columns[T]) moved(before string, names ...string) columns[T] {
+	named := func(c column[T]) bool { return slices.Contains(names, c.name) }
+	rest := slices.DeleteFunc(slices.Clone(cols), named)
+	moved := slices.DeleteFunc(slices.Clone(cols), func(c column[T]) bool { return !named(c) })
+
+	at := slices.IndexFunc(rest, func(c column[T]) bool { return c.name == before })
+	if at < 0 {
+		at = len(rest)
 	}
-	for _, c := range cols {
-		switch {
-		case c.name == before:
-			out = append(append(out, found...), c)
-		case !slices.Contains(names, c.name):
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.Insert(rest, at, moved...)
 }
 
 // within returns the columns of a part of a T as columns of the T.

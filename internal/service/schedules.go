@@ -39,35 +39,35 @@ func givenID(id string) []string {
 type ScheduleRow struct {
 	Name          string           `json:"name" class:"public" doc:"its name, unique for the id"`
 	ID            string           `json:"id" class:"id" doc:"the entity that it pushes for"`
-	Shard         core.Shard       `json:"shard" class:"queue" doc:"its shard, as orders/3"`
-	Spec          string           `json:"spec" class:"public" doc:"the rule for its ticks, as it is stored"`
+	Shard         core.Shard       `json:"shard" class:"queue" wide:"true" doc:"its shard, as orders/3"`
+	Spec          string           `json:"spec" class:"public" wide:"true" doc:"the rule for its ticks, as it is stored"`
 	Words         string           `json:"words" class:"public" doc:"that rule in words, or its cron expression"`
 	Zone          string           `json:"zone" class:"public" doc:"the time zone of its cron expression; UTC for an interval"`
 	Next          time.Time        `json:"next,omitzero" class:"public" doc:"the time of its next tick, before jitter; absent if it has no tick any more"`
-	Due           time.Time        `json:"due,omitzero" class:"public" doc:"when that tick is pushed; absent while the schedule is paused"`
+	Due           time.Time        `json:"due,omitzero" class:"public" wide:"true" doc:"when that tick is pushed; absent while the schedule is paused"`
 	Late          time.Duration    `json:"late_seconds" class:"public" doc:"how many seconds the tick has been due; 0 if it is not"`
 	Paused        bool             `json:"paused" class:"public" doc:"whether an operator has paused the schedule"`
 	Note          string           `json:"note,omitempty" class:"note" doc:"the reason of the pause"`
-	PausedBy      string           `json:"paused_by,omitempty" class:"public" doc:"who paused it, or gave another note later"`
-	PausedAt      time.Time        `json:"paused_at,omitzero" class:"public" doc:"when it was paused; absent if that is not known"`
-	Jitter        time.Duration    `json:"jitter_seconds" class:"public" doc:"each tick is delayed by a time below it"`
-	CatchupMost   int              `json:"catchup_most" class:"public" doc:"how many ticks are pushed if more are due at once, the newest"`
-	CatchupWithin time.Duration    `json:"catchup_within_seconds" class:"public" doc:"the age up to which a tick is pushed; 0 is any age"`
-	Skip          bool             `json:"skip" class:"public" doc:"whether a tick is dropped while the id has a job"`
-	Score         *float64         `json:"score,omitempty" class:"public" doc:"the score of each payload; absent if it is the time of the tick"`
+	PausedBy      string           `json:"paused_by,omitempty" class:"public" wide:"true" doc:"who paused it, or gave another note later"`
+	PausedAt      time.Time        `json:"paused_at,omitzero" class:"public" wide:"true" doc:"when it was paused; absent if that is not known"`
+	Jitter        time.Duration    `json:"jitter_seconds" class:"public" wide:"true" doc:"each tick is delayed by a time below it"`
+	CatchupMost   int              `json:"catchup_most" class:"public" wide:"true" doc:"how many ticks are pushed if more are due at once, the newest"`
+	CatchupWithin time.Duration    `json:"catchup_within_seconds" class:"public" wide:"true" doc:"the age up to which a tick is pushed; 0 is any age"`
+	Skip          bool             `json:"skip" class:"public" wide:"true" doc:"whether a tick is dropped while the id has a job"`
+	Score         *float64         `json:"score,omitempty" class:"public" wide:"true" doc:"the score of each payload; absent if it is the time of the tick"`
 	Payload       *SchedulePayload `json:"payload,omitempty" class:"payload" doc:"the payload, if the request has payloads"`
-	Tags          []string         `json:"tags,omitempty" class:"tags" doc:"the tags of each push; absent if ids are redacted"`
-	Set           string           `json:"set,omitempty" class:"public" doc:"the set of schedules that a program declares it in"`
-	Version       int64            `json:"version,omitempty" class:"public" doc:"the version of that set"`
-	Edited        bool             `json:"edited" class:"public" doc:"whether an operator has edited it since it was declared"`
-	By            string           `json:"by,omitempty" class:"public" doc:"who changed it last: code, or an operator"`
-	ChangedAt     time.Time        `json:"changed_at" class:"public" doc:"when that was"`
-	Fired         int64            `json:"fired" class:"public" doc:"the number of its pushes, also those by hand"`
-	Missed        int64            `json:"missed" class:"public" doc:"the number of ticks that its catch-up dropped"`
-	Skipped       int64            `json:"skipped" class:"public" doc:"the number of ticks that were dropped since the id had a job"`
+	Tags          []string         `json:"tags,omitempty" class:"tags" wide:"true" doc:"the tags of each push; absent if ids are redacted"`
+	Set           string           `json:"set,omitempty" class:"public" wide:"true" doc:"the set of schedules that a program declares it in"`
+	Version       int64            `json:"version,omitempty" class:"public" wide:"true" doc:"the version of that set"`
+	Edited        bool             `json:"edited" class:"public" wide:"true" doc:"whether an operator has edited it since it was declared"`
+	By            string           `json:"by,omitempty" class:"public" wide:"true" doc:"who changed it last: code, or an operator"`
+	ChangedAt     time.Time        `json:"changed_at" class:"public" wide:"true" doc:"when that was"`
+	Fired         int64            `json:"fired" class:"public" wide:"true" doc:"the number of its pushes, also those by hand"`
+	Missed        int64            `json:"missed" class:"public" wide:"true" doc:"the number of ticks that its catch-up dropped"`
+	Skipped       int64            `json:"skipped" class:"public" wide:"true" doc:"the number of ticks that were dropped since the id had a job"`
 	Recent        []TickRow        `json:"recent,omitempty" class:"public" doc:"its last ticks, oldest first"`
 	Backfill      *BackfillRow     `json:"backfill,omitempty" class:"public" doc:"the last backfill, whose ticks the counts and recent don't have"`
-	Broken        string           `json:"broken,omitempty" class:"error" doc:"why a server can't read the spec; it tries again each minute"`
+	Broken        string           `json:"broken,omitempty" class:"error" wide:"true" doc:"why a server can't read the spec; it tries again each minute"`
 }
 
 // SchedulePayload is the payload of a schedule.

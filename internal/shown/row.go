@@ -77,12 +77,10 @@ func (f *Field) Read(record any) any {
 func Known(v any) any {
 	p := reflect.ValueOf(v)
 	switch {
-	case p.Kind() != reflect.Pointer:
+	case p.Kind() != reflect.Pointer || p.Type() == reflect.TypeFor[*Object]():
 		return v
 	case p.IsNil():
 		return nil
-	case p.Elem().Kind() == reflect.Struct:
-		return v
 	}
 	return p.Elem().Interface()
 }
