@@ -22,11 +22,12 @@ type column[T any] struct {
 }
 
 // columns are the values that a command shows, in every format. They are named like the fields of
-// the HTTP API. The file of the command has them: those of a record by fieldColumns, and others by hand.
+// the HTTP API. The file of the command has them: those of a record by fieldColumns, and others by
+// hand.
 type columns[T any] []column[T]
 
-// fieldColumns returns the columns of the fields of a record, as the tags of its struct describe them;
-// see package internal/shown.
+// fieldColumns returns the columns of the fields of a record, as the tags of its struct describe
+// them; see package internal/shown.
 func fieldColumns[T any]() (cols columns[T]) {
 	for _, f := range shown.Fields(reflect.TypeFor[T]()) {
 		cols = append(cols, column[T]{f.Name, f.Wide, func(v *T) any { return valueOf(f.Read(v)) }})

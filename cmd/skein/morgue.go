@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-var deadColumns = fieldColumns[inspect.DeadLetter]().moved("last_error", "payload_count")
+var deadColumns = fieldColumns[inspect.DeadLetter]().moved("last_error", "payload_count").moved("group", "tags")
 
 var groupColumns = append(
 	columns[inspect.Group]{{"group", true, func(g *inspect.Group) any { return g.Name }}},

@@ -77,7 +77,8 @@ func (r redactor) Bytes(class string, of shown.Of, data []byte) []byte {
 var quotations = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
 
 // withoutIDs replaces all quotations in an action's error or filter, or in a note, if ids are
-// redacted. The text of an error doesn't show which quotations are ids, and a filter may name a tag.
+// redacted. The text of an error doesn't show which quotations are ids, and a filter may name a
+// tag.
 func (s *Service) withoutIDs(text string) string {
 	if s.o.RedactID == nil {
 		return text

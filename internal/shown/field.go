@@ -1,14 +1,19 @@
-// Package shown describes the fields of records by the tags of their structs, and shows records with
-// each field redacted by its class.
+// Package shown describes the fields of records by the tags of their structs, and shows records
+// with each field redacted by its class.
 //
 // A field of a record has these tags:
 //
-//   - json is its name in the HTTP API, in CSV and in the columns of the command, with the options of
-//     package json. A field with the name - is only for pages.
-//   - doc describes it, with its unit. Bytes have the second name json_base64, which the tag base64
-//     describes, and a shard with the tag index has that second name for its index.
-//   - class is its class of redaction, a constant of this package. A field without a class is hidden.
-//   - wide is "true" for a column that the command leaves out of narrow tables, or one of two names.
+//   - json is its name in the HTTP API, in CSV and in the columns of the command, with the options
+//     of package json. A field with the name - is only for pages.
+//   - doc describes it, with its unit.
+//   - class is its class of redaction, a constant of this package. A field without a class is
+//     hidden.
+//   - wide is "true" for a column that the command leaves out of narrow tables. If the field has
+//     two names, wide may be the one of them that is left out.
+//
+// Two kinds of fields have two names. Bytes that are not UTF-8 are in Base64 under the name with
+// the suffix _base64, which the tag base64 describes. The index of a shard has the name index if
+// the field has a tag index, which describes it.
 package shown
 
 import (
@@ -71,8 +76,8 @@ type Field struct {
 	record []Field
 }
 
-// Fields returns the fields of a struct that have a name in JSON. The fields of embedded structs are
-// in their place. The struct may be a record or an input, whose fields have no class.
+// Fields returns the fields of a struct that have a name in JSON. The fields of embedded structs
+// are in their place. The struct may be a record or an input, whose fields have no class.
 func Fields(t reflect.Type) (named []Field) {
 	for _, f := range fields(t) {
 		if f.Name != "-" {

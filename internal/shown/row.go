@@ -52,8 +52,8 @@ type View[T any] struct {
 	fields   []Field
 }
 
-// NewView returns the view of records about a queue and an id. A record with a queue or an id of its
-// own is about these.
+// NewView returns the view of records about a queue and an id. A record with a queue or an id of
+// its own is about these.
 func NewView[T any](r Redactor, of Of) View[T] {
 	return View[T]{redactor: r, of: of, fields: fields(reflect.TypeFor[T]())}
 }
@@ -214,7 +214,8 @@ func (r redacted) payloads(of Of, list []core.Payload, to reflect.Value) any {
 	objects, copies := make([]*Object, len(list)), make([]core.Payload, len(list))
 	for at, p := range list {
 		row := view.Row(&PayloadRecord{p.Score, p.Data, p.Meta})
-		objects[at], copies[at] = row.object, core.Payload{Data: row.value.Data, Score: row.value.Score, Meta: row.value.Meta}
+		objects[at] = row.object
+		copies[at] = core.Payload{Data: row.value.Data, Score: row.value.Score, Meta: row.value.Meta}
 	}
 	to.Set(reflect.ValueOf(copies))
 	return objects
