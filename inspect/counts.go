@@ -9,16 +9,15 @@ import (
 
 // Queue is the store's record of a queue.
 type Queue struct {
-	Name string
-	// Shards is its permanent shard count.
-	Shards int
+	Name string `json:"name" class:"queue" doc:"its name"`
+	// Shards is permanent.
+	Shards int `json:"shards" class:"public" doc:"its shard count"`
 	// IndexIDs is true if its jobs can be listed [ByID].
-	IndexIDs bool
-	// Merge is its merge rule; its String is "union", "newest", "latest(n)", "every" or
-	// "every.last(n)".
-	Merge core.MergeRule
-	// Paused is true if no job of the queue is claimed until [Inspector.Resume].
-	Paused bool
+	IndexIDs bool `json:"index_ids" class:"public" doc:"whether its jobs can be listed by id"`
+	// Merge's String is one of the texts of its description.
+	Merge core.MergeRule `json:"merge" class:"public" wide:"true" doc:"its merge rule: union, newest, latest(n), every or every.last(n)"`
+	// Paused is true until [Inspector.Resume].
+	Paused bool `json:"paused" class:"public" doc:"whether the queue is paused: servers claim none of its jobs"`
 }
 
 // Counts are the sizes of a queue or of one of its shards.

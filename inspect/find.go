@@ -39,16 +39,16 @@ func (i *Inspector) FindSome(ctx context.Context, queue, id string, payloads int
 // Found is everything that a queue holds for an id. A nil field means that this place has nothing
 // of the id. An id can be in all three places, with different payloads.
 type Found struct {
-	ID    string
-	Shard core.Shard
+	ID    string     `json:"-" class:"id"`
+	Shard core.Shard `json:"shard" class:"queue" doc:"the shard of the id"`
 
-	Queued     *QueuedJob
-	Claimed    *ClaimedJob
-	DeadLetter *DeadLetter
+	Queued     *QueuedJob  `json:"queued,omitempty" class:"public" doc:"the queued job"`
+	Claimed    *ClaimedJob `json:"claimed,omitempty" class:"public" doc:"the claimed job"`
+	DeadLetter *DeadLetter `json:"dead,omitempty" class:"public" doc:"the dead letter of the id"`
 	// Damaged are the places ("queued", "claimed", "dead") where the store has a record of the id
 	// that it can't read. The field of such a place is nil. The record will be set aside: see
 	// [Inspector.Quarantined].
-	Damaged []string
+	Damaged []string `json:"damaged,omitempty" class:"public" wide:"true" doc:"places with a record of the id that can't be read: queued, claimed or dead"`
 }
 
 // found returns what the store has found for an id.

@@ -28,11 +28,10 @@ type Group struct {
 	// core.BuriedByHand for jobs that an operator buried, core.RecoveredGroup for jobs that lost
 	// their process too often, or core.OtherGroup for dead letters without a name of a group, or of
 	// a shard that already had 1,000 other groups.
-	Name string
-	// Count is the number of dead letters.
-	Count int64
-	// First is the earliest burial since the group was empty, and Last is the latest.
-	First, Last time.Time
+	Name  string    `json:"name" class:"error" doc:"the error that its dead letters share, without numbers"`
+	Count int64     `json:"count" class:"public" doc:"the number of its dead letters"`
+	First time.Time `json:"first" class:"public" doc:"when the first dead letter was buried since the group was empty"`
+	Last  time.Time `json:"last" class:"public" doc:"when the last dead letter was buried"`
 }
 
 // Groups counts the dead letters of a queue by group. It returns at most limit groups: 0 means 100,

@@ -13,20 +13,16 @@ import (
 // QuarantinedRecord is the record of a job, a dead letter or a schedule that the store can't read.
 // The store has set it aside, so that the other jobs and schedules of its shard still run.
 type QuarantinedRecord struct {
-	Shard core.Shard
+	Shard core.Shard `json:"shard" class:"queue" wide:"shard" doc:"its shard, as orders/3" index:"the index of that shard, for discard"`
 	// Key identifies the record in its shard, for [Inspector.Discard].
-	Key string
-	ID  string
-	// Place is where the record was stored: "queued", "claimed", "dead" or "schedule".
-	Place string
-	// Since is when the record was set aside, by the store's clock.
-	Since time.Time
-	// Reason is the cause why the store can't read the record.
-	Reason string
-	// Stored is the record as the store keeps it, at most its first [MaxQuarantinedBytes]. Size is
-	// the size of the whole record in bytes.
-	Stored []byte
-	Size   int
+	Key    string    `json:"key" class:"sealed" doc:"its key within the shard, for discard"`
+	ID     string    `json:"id" class:"id" doc:"the entity of the record, as far as it can be read"`
+	Place  string    `json:"place" class:"public" doc:"the place of the record: queued, claimed, dead or schedule"`
+	Since  time.Time `json:"since" class:"public" doc:"when it was set aside"` // by the store's clock
+	Reason string    `json:"reason" class:"error" doc:"why the record can't be read"`
+	// Size is the size of the whole record, and Stored has at most its first [MaxQuarantinedBytes].
+	Size   int    `json:"size" class:"public" doc:"its size in bytes"`
+	Stored []byte `json:"data" class:"payload" wide:"true" doc:"the bytes, if they are UTF-8" base64:"the bytes in standard Base64, if they are not UTF-8"`
 }
 
 // MaxQuarantinedBytes is the maximum size of the Stored bytes of a [QuarantinedRecord].

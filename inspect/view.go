@@ -7,38 +7,39 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// The fields of the types that operators see are declared once, here and in the other files of this
+// package: their tags have the name in JSON and in columns, the description, and the class of
+// redaction. Package internal/shown makes rows of the API, the command and the pages from them, and
+// describes the tags.
+
 // QueuedJob is a queued job. Its payloads are read-only.
 type QueuedJob struct {
-	ID string
-	// PerformAt is when the job may run.
-	PerformAt time.Time
+	ID        string    `json:"id" class:"id" doc:"the entity that it is about"`
+	PerformAt time.Time `json:"perform_at" class:"public" doc:"when the job may run"`
 	// Retries is the number of failures of the job since it was last fresh. It is 0 at first, and
 	// again after its first payload was done or buried, after a release or a revival, and after
 	// skein.Await.
-	Retries int
+	Retries int `json:"retries" class:"public" doc:"the number of its failures"`
 	// Held is true if the job is held, because it used up its retries or recoveries in a queue with
 	// skein.Hold. It does not run before [Inspector.Release], [Inspector.RunNow], or a Bury or
 	// Delete of its [FirstPayloads] is called for it. While it is held, its PerformAt is the latest
 	// time that a store can hold, in the year 2255.
-	Held bool
+	Held bool `json:"held,omitempty" class:"public" wide:"true" doc:"whether it is held: its retries are used up, and it never runs until it is released"`
 	// Recoveries is the number of times that the job lost its process and that count, since the job
 	// was last done, failed, snoozed or buried (docs/rules.md 4).
-	Recoveries int
-	// FirstPush is the time of the oldest push that merged into the job.
-	FirstPush time.Time
-	// LastError is the text of the last failure. It is empty if the job has not failed, and after
-	// skein.Await or a revival.
-	LastError string
-	// Tags are the tags of the pushes that merged into the job, in the order of their bytes; see
-	// skein.Tags. nil means no tags.
-	Tags []string
+	Recoveries int       `json:"recoveries" class:"public" wide:"true" doc:"the number of times that its process was lost since its last settlement"`
+	FirstPush  time.Time `json:"first_push" class:"public" wide:"true" doc:"the time of the oldest push that merged into it"`
+	// LastError is empty if the job has not failed, and after skein.Await or a revival.
+	LastError string `json:"last_error,omitempty" class:"error" doc:"the text of its last failure"`
+	// Tags are the tags of the pushes that merged into the job; see skein.Tags. nil means no tags.
+	Tags []string `json:"tags,omitempty" class:"tags" wide:"true" doc:"its tags, in the order of their bytes; absent if ids are redacted"`
 	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
 	// ListOptions.Payloads. [Inspector.Payloads] lists all of them.
-	Payloads     []core.Payload
-	PayloadCount int
+	PayloadCount int            `json:"payload_count" class:"public" doc:"the number of its payloads"`
+	Payloads     []core.Payload `json:"payloads,omitempty" class:"payload" wide:"true" doc:"its first payloads, if the request has payloads"`
 	// Cursor is the job's position in the list. In a [Found] it is the position in the list
 	// [ByTime].
-	Cursor Cursor
+	Cursor Cursor `json:"cursor,omitempty" class:"sealed" wide:"true" doc:"its place in the list; after this cursor the next row begins"`
 }
 
 // ClaimedJob is a job that a server has claimed: it runs, or will run soon. Its payloads are
@@ -46,48 +47,42 @@ type QueuedJob struct {
 type ClaimedJob struct {
 	// QueuedJob is the job as it was queued.
 	QueuedJob
-	Shard core.Shard
-	// Owner and Node are the id and the name of the server that has claimed the job.
-	Owner string
-	Node  string
-	// Token is the fencing token of the lease under which the job was claimed.
-	Token int64
-	// Since is when the job was claimed.
-	Since time.Time
+	Shard core.Shard `json:"shard" class:"queue" doc:"its shard, as orders/3"`
+	Owner string     `json:"owner" class:"public" wide:"true" doc:"the owner id of the server that claimed it"`
+	Node  string     `json:"node" class:"public" doc:"the name of that server"`
+	Token int64      `json:"token" class:"public" wide:"true" doc:"the fencing token of the claim's lease"`
+	Since time.Time  `json:"since" class:"public" doc:"when it was claimed"`
 	// Begun is true if its server has announced that the job's handler starts. Servers announce
 	// that only for jobs with Recoveries.
-	Begun bool
+	Begun bool `json:"begun" class:"public" wide:"true" doc:"for recovered jobs: whether the handler is known to have started"`
 	// LeaseOver is true if its server no longer holds the lease under which the job was claimed.
 	// The shard's next owner requeues the job.
-	LeaseOver bool
+	LeaseOver bool `json:"lease_over" class:"public" doc:"whether its server is gone or has lost the shard"`
 	// LeaseUntil is when that lease ends unless the server renews it. A server renews a lease after
 	// a third of its duration. LeaseUntil is zero if the lease is over.
-	LeaseUntil time.Time
+	LeaseUntil time.Time `json:"lease_until,omitzero" class:"public" wide:"true" doc:"when the claim's lease ends unless it is renewed"`
 	// Cancelled is true if [Inspector.Cancel] was called for the job. Drop is true if the job is
 	// dropped when it ends, and false if it is requeued.
-	Cancelled bool
-	Drop      bool
+	Cancelled bool `json:"cancelled" class:"public" doc:"whether a cancel was requested"`
+	Drop      bool `json:"drop" class:"public" wide:"true" doc:"whether the cancel removes the job instead of putting it back"`
 }
 
 // DeadLetter is the buried payloads of one id, in the morgue. They are read-only.
 type DeadLetter struct {
-	ID string
-	// ChangedAt is when a payload was last added or edited.
-	ChangedAt time.Time
-	// LastError is the error for which the newest payload was buried. Group is the group of that
-	// error; see [Inspector.Groups].
-	LastError string
-	Group     string
-	// Tags are the tags of the jobs that were buried, in the order of their bytes. nil means no
-	// tags.
-	Tags []string
+	ID        string    `json:"id" class:"id" doc:"the entity that it is about"`
+	ChangedAt time.Time `json:"changed_at" class:"public" doc:"when a payload was last added or edited"`
+	LastError string    `json:"last_error,omitempty" class:"error" doc:"the error of the newest payload"`
+	// Group is the group of LastError; see [Inspector.Groups].
+	Group string `json:"group" class:"group" wide:"true" doc:"the group of that error, for lists and actions: a key, encrypted if errors are redacted"`
+	// Tags are nil if the buried jobs had no tags.
+	Tags []string `json:"tags,omitempty" class:"tags" wide:"true" doc:"the tags of the buried jobs, in the order of their bytes; absent if ids are redacted"`
 	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
 	// ListOptions.Payloads. [Inspector.Payloads] lists all of them.
-	Payloads     []core.Payload
-	PayloadCount int
+	PayloadCount int            `json:"payload_count" class:"public" doc:"the number of its payloads"`
+	Payloads     []core.Payload `json:"payloads,omitempty" class:"payload" wide:"true" doc:"its first payloads, if the request has payloads"`
 	// Cursor is the dead letter's position in the list. In a [Found] it is the position in the list
 	// [ByTime].
-	Cursor Cursor
+	Cursor Cursor `json:"cursor,omitempty" class:"sealed" wide:"true" doc:"its place in the list; after this cursor the next row begins"`
 }
 
 // viewer makes views of the entries that a store returns.

@@ -44,7 +44,7 @@ func (c *call) auditPage() (*view, error) {
 	}
 
 	for at := range reply.Items {
-		b.Rows = append(b.Rows, auditRowOf(&reply.Items[at], b.Now))
+		b.Rows = append(b.Rows, auditRowOf(reply.Items[at].Value(), b.Now))
 	}
 	b.More = len(b.Rows) == auditShown
 	return &view{page: "audit", title: "Audit", live: true, body: b}, nil

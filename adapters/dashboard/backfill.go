@@ -51,7 +51,7 @@ func (c *call) backfillPage() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Zone = schedule.Zone
+	b.Zone = schedule.Value().Zone
 	v := &view{page: "backfill", title: "Backfill " + shown(b.Name), body: b}
 	if !c.may().To("backfill-schedule") {
 		p := newProblem(http.StatusForbidden, "Not allowed", "You don't have permission to push for schedules.")
@@ -71,7 +71,7 @@ func (c *call) backfillPage() (*view, error) {
 		return nil, leadingBack(err, b.Back)
 	}
 	b.show(cal, ask, ticks)
-	b.Merged = service.MergedTicks(c.queue, stats.Queue.Merge, schedule.Score != nil, len(ticks))
+	b.Merged = service.MergedTicks(c.queue, stats.Queue.Merge, schedule.Value().Score != nil, len(ticks))
 	return v, nil
 }
 

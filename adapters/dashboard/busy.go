@@ -231,10 +231,10 @@ func (b *busyBody) claims(
 	takers := sync.OnceValue(func() *takers { return s.takersOf(stats) }) // most queues have no orphan
 
 	for at := range reply.Items {
-		j := &reply.Items[at]
+		j := reply.Items[at].Value()
 		row := busyRow{
 			Queue:      queue,
-			Shard:      j.Shard[strings.LastIndex(j.Shard, "/")+1:],
+			Shard:      strconv.Itoa(j.Shard.Index),
 			ID:         j.ID,
 			Retries:    j.Retries,
 			Token:      j.Token,
@@ -246,7 +246,7 @@ func (b *busyBody) claims(
 			row.Cancelled = map[bool]string{true: "to be dropped", false: "to be put back"}[j.Drop]
 		}
 
-		since, runs := began[claimKey{j.Owner, j.Shard, j.ID, j.Token}]
+		since, runs := began[claimKey{j.Owner, j.Shard.String(), j.ID, j.Token}]
 		if runs {
 			row.Began.At = since
 		}

@@ -139,7 +139,7 @@ func (cal *calendar) row(queue string, r *service.ScheduleRow, count int64) sche
 		row.Href = href("schedule", "q", queue, "name", r.Name, "id", r.ID)
 	}
 
-	if late := inSeconds(r.Late); late >= dueTick && !row.Stopped {
+	if late := r.Late; late >= dueTick && !row.Stopped {
 		row.Overdue = when{cal.now.Add(-late), cal.now}
 	}
 	cal.state(&row)
@@ -151,17 +151,18 @@ func (cal *calendar) row(queue string, r *service.ScheduleRow, count int64) sche
 }
 
 // rows returns the rows of schedules of one queue.
-func (cal *calendar) rows(queue string, list []service.ScheduleRow) (rows []scheduleRow) {
+func (cal *calendar) rows(queue string, list []service.Row[service.ScheduleRow]) (rows []scheduleRow) {
 	for at := range list {
-		rows = append(rows, cal.row(queue, &list[at], 1))
+		rows = append(rows, cal.row(queue, list[at].Value(), 1))
 	}
 	return rows
 }
 
 // names returns the rows of names of one queue.
-func (cal *calendar) names(queue string, list []service.ScheduleNameRow) (rows []scheduleRow) {
+func (cal *calendar) names(queue string, list []service.Row[service.ScheduleNameRow]) (rows []scheduleRow) {
 	for at := range list {
-		rows = append(rows, cal.row(queue, &list[at].First, list[at].Count))
+		name := list[at].Value()
+		rows = append(rows, cal.row(queue, &name.First, name.Count))
 	}
 	return rows
 }
@@ -180,7 +181,7 @@ type scheduleState struct {
 var scheduleStates = [...]scheduleState{
 	{"broken", "bad", "●", func(_ *calendar, row *scheduleRow) bool { return row.Broken != "" && !row.Paused }},
 	{"late", "bad", "◷", func(_ *calendar, row *scheduleRow) bool {
-		return row.Late >= wrong.LateTick.Seconds() && !row.Stopped
+		return row.Late >= wrong.LateTick && !row.Stopped
 	}},
 	{"missed", "late", "◷", func(_ *calendar, row *scheduleRow) bool { return row.missed() }},
 	{"due", "late", "◷", func(_ *calendar, row *scheduleRow) bool { return !row.Overdue.At.IsZero() }},
@@ -213,7 +214,7 @@ func (row *scheduleRow) missed() bool {
 
 // tick returns the row of a past tick.
 func (cal *calendar) tick(t *service.TickRow, zone string) *tickRow {
-	row := &tickRow{At: when{t.At, cal.now}, Local: cal.local(t.At, zone), Late: inSeconds(t.Late)}
+	row := &tickRow{At: when{t.At, cal.now}, Local: cal.local(t.At, zone), Late: t.Late}
 	switch core.TickOutcome(t.Outcome) {
 	case core.TickFired:
 		row.Class, row.Sign, row.Words, row.pushed = "good", "✓", "fired", true
@@ -289,9 +290,6 @@ func square(x int) string { return fmt.Sprintf("M%d 6h6v6h-6z", x-3) }
 
 // dot draws a dot whose left side is at x.
 func dot(x int) string { return fmt.Sprintf("M%d 9a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", x) }
-
-// inSeconds returns a number of seconds as a duration.
-func inSeconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // expression returns the cron expression of a spec, or its interval.
 func expression(spec string) string {

@@ -325,7 +325,7 @@ func TestTextsOfPages(t *testing.T) {
 }
 
 func TestPayloadsAreShownAsTheyMayBeRead(t *testing.T) {
-	of := func(data string) *payload { return &payload{service.Payload{Octets: service.OctetsOf([]byte(data))}} }
+	of := func(data string) *payload { return &payload{service.Payload{Data: []byte(data)}} }
 	for _, tt := range []struct {
 		data, full, brief string
 		editable          bool

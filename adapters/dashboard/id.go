@@ -96,7 +96,7 @@ func (c *call) idPage() (*view, error) {
 func (c *call) payloadPages(b *idBody) error {
 	b.Pages = make(map[string]*payloadPage)
 	at := c.r.URL.Query()
-	for _, place := range placesOf(&b.Why.Found) {
+	for _, place := range placesOf(b.Why.Found.Value()) {
 		page := &payloadPage{Place: place.name, Of: place.count}
 		b.Pages[place.name] = page
 
@@ -243,7 +243,7 @@ func (c *call) findSchedules(b *searchBody) {
 			if reply.Next != "" {
 				text = "at least " + text
 			}
-			b.add(queue, reply.Items[0].Shard, text)
+			b.add(queue, reply.Items[0].Value().Shard.String(), text)
 		}
 	}
 }
@@ -261,13 +261,14 @@ func (b *searchBody) add(queue, shard, where string) {
 // foundIn is a place in a queue where an id was found.
 type foundIn struct{ Queue, Shard, Where string }
 
-func foundOf(rows []service.FoundRow) (list []foundIn) {
+func foundOf(rows []service.Row[service.FoundRow]) (list []foundIn) {
 	for at := range rows {
 		var places []string
-		for _, place := range placesOf(&rows[at]) {
+		row := rows[at].Value()
+		for _, place := range placesOf(row) {
 			places = append(places, place.name)
 		}
-		list = append(list, foundIn{rows[at].Queue, rows[at].Shard, strings.Join(places, ", ")})
+		list = append(list, foundIn{row.Queue, row.Shard.String(), strings.Join(places, ", ")})
 	}
 	return list
 }
@@ -285,8 +286,8 @@ func placesOf(f *service.FoundRow) (list []place) {
 	if f.Claimed != nil {
 		list = append(list, place{"claimed", f.Claimed.PayloadCount})
 	}
-	if f.Dead != nil {
-		list = append(list, place{"dead", f.Dead.PayloadCount})
+	if f.DeadLetter != nil {
+		list = append(list, place{"dead", f.DeadLetter.PayloadCount})
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 )
 
@@ -50,7 +51,7 @@ type jobsBody struct {
 	Shard      string
 	Prefix     string
 	Tag        string
-	Rows       []service.JobRow
+	Rows       []service.Row[inspect.QueuedJob]
 	Of         int64
 	Next       string
 	First      string
@@ -126,7 +127,9 @@ func (c *call) jobsPage() (*view, error) {
 
 	b.Rows, b.Unreached = reply.Items, reply.Unreached
 	if b.List.Name == "scheduled" && b.Desc {
-		b.Rows = slices.DeleteFunc(b.Rows, func(j service.JobRow) bool { return !j.PerformAt.After(stats.Now) })
+		b.Rows = slices.DeleteFunc(b.Rows, func(j service.Row[inspect.QueuedJob]) bool {
+			return !j.Value().PerformAt.After(stats.Now)
+		})
 		if len(b.Rows) < len(reply.Items) {
 			reply.Next = ""
 		}

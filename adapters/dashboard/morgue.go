@@ -3,6 +3,7 @@ package dashboard
 import (
 	"time"
 
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 )
 
@@ -38,7 +39,7 @@ type morgueBody struct {
 	Desc          bool
 	Sorts         []tab
 	Turn          string
-	Rows          []service.DeadRow
+	Rows          []service.Row[inspect.DeadLetter]
 	Next, First   string
 	Unreached     []string
 	Linked        bool
@@ -148,7 +149,7 @@ func (b *morgueBody) links(c *call, next string) {
 
 // groups reads the groups, and counts the dead letters of the last hour and day. The list may
 // begin with the newest dead letters.
-func (b *morgueBody) groups(c *call, list *service.List[service.DeadRow]) {
+func (b *morgueBody) groups(c *call, list *service.List[inspect.DeadLetter]) {
 	reply, err := asked(c, service.Groups, c.queue, &service.GroupsQuery{Limit: maxGroups})
 	if err != nil {
 		b.GroupsFailed = c.errorText(c.queue, "", err.Error())
@@ -170,16 +171,16 @@ func (b *morgueBody) groups(c *call, list *service.List[service.DeadRow]) {
 	}
 
 	for at := range reply.Items {
-		g := &reply.Items[at]
+		g := reply.Items[at].Value()
 		row := groupRow{
 			GroupRow: *g,
-			Hour:     min(recent.hour.byGroup[g.Group], g.Count),
-			Day:      min(recent.day.byGroup[g.Group], g.Count),
+			Hour:     min(recent.hour.byGroup[g.Key], g.Count),
+			Day:      min(recent.day.byGroup[g.Key], g.Count),
 			First:    when{g.First, b.Now},
 			Last:     when{g.Last, b.Now},
 			Share:    int(100 * g.Count / max(reply.Dead, 1)),
-			Href:     href("morgue", "q", c.queue, "group", g.Group),
-			Current:  g.Group == b.Group,
+			Href:     href("morgue", "q", c.queue, "group", g.Key),
+			Current:  g.Key == b.Group,
 		}
 		if row.Current {
 			b.GroupName = g.Name
@@ -205,15 +206,16 @@ type newest struct {
 // groups and, where groups are not enough, the newest dead letters. The list begins with these,
 // unless it is nil. To read more of them costs more than the rest of the page, so a count is shown
 // again for a while, like the other values that are read less often.
-func (c *call) newest(now time.Time, groups *service.GroupsReply, list *service.List[service.DeadRow]) *newest {
+func (c *call) newest(now time.Time, groups *service.GroupsReply, list *service.List[inspect.DeadLetter]) *newest {
 	known, acts := c.looker.newestOf(c.queue)
 	if known != nil {
 		return known
 	}
 
 	spans := make([]span, len(groups.Items))
-	for at, g := range groups.Items {
-		spans[at] = span{g.Group, g.Count, g.First, g.Last}
+	for at := range groups.Items {
+		g := groups.Items[at].Value()
+		spans[at] = span{g.Key, g.Count, g.First, g.Last}
 	}
 	others := groups.Total > len(spans)
 	n := &newest{
@@ -240,7 +242,7 @@ func (c *call) newest(now time.Time, groups *service.GroupsReply, list *service.
 var newestRead = [...]int{100, 900}
 
 // readNewest reads dead letters until they are too old, or enough have been read.
-func (c *call) readNewest(n *newest, list *service.List[service.DeadRow]) error {
+func (c *call) readNewest(n *newest, list *service.List[inspect.DeadLetter]) error {
 	read := 0
 	ask := &service.MorgueQuery{Sort: "time", PageQuery: service.PageQuery{Desc: true, ErrorBytes: 1}}
 	for _, limit := range newestRead {
@@ -264,9 +266,9 @@ func (c *call) readNewest(n *newest, list *service.List[service.DeadRow]) error 
 }
 
 // letters counts dead letters, the newest first, and reports whether those behind them are too old.
-func (n *newest) letters(rows []service.DeadRow) (old bool) {
+func (n *newest) letters(rows []service.Row[inspect.DeadLetter]) (old bool) {
 	for at := range rows {
-		l := &rows[at]
+		l := rows[at].Value()
 		hour, day := n.hour.letter(l.Group, l.ChangedAt), n.day.letter(l.Group, l.ChangedAt)
 		if day || hour && !n.day.open {
 			return true

@@ -18,29 +18,23 @@ const maxShown = 8 << 10
 // payload is a payload as pages show it.
 type payload struct{ service.Payload }
 
-func payloadsOf(list []service.Payload) []payload {
+func payloadsOf(list []service.Row[service.Payload]) []payload {
 	shown := make([]payload, len(list))
 	for at := range list {
-		shown[at] = payload{list[at]}
+		shown[at] = payload{*list[at].Value()}
 	}
 	return shown
-}
-
-// bytes returns the payload's bytes after redaction.
-func (p *payload) bytes() []byte {
-	data, _ := p.Bytes() // the service has encoded it
-	return data
 }
 
 // ScoreText returns the score as people write numbers.
 func (p *payload) ScoreText() string { return strconv.FormatFloat(p.Score, 'f', -1, 64) }
 
 // Size returns the number of the payload's bytes.
-func (p *payload) Size() int64 { return int64(len(p.bytes())) }
+func (p *payload) Size() int64 { return int64(len(p.Data)) }
 
 // Brief returns the payload's beginning in one line.
 func (p *payload) Brief() string {
-	data := p.bytes()
+	data := p.Data
 	if !utf8.Valid(data) {
 		return "binary: " + hex.EncodeToString(data[:min(len(data), 24)])
 	}
@@ -54,7 +48,7 @@ func (p *payload) Brief() string {
 // Full returns the payload for reading: JSON is indented, and bytes that are not UTF-8 are dumped
 // in hexadecimal.
 func (p *payload) Full() string {
-	data := p.bytes()
+	data := p.Data
 	cut := ""
 	if len(data) > maxShown {
 		cut = fmt.Sprintf("\n… of %d bytes", len(data))
@@ -82,13 +76,13 @@ func (p *payload) Full() string {
 }
 
 // Key names the payload in forms.
-func (p *payload) Key() string { return base64.StdEncoding.EncodeToString(p.bytes()) }
+func (p *payload) Key() string { return base64.StdEncoding.EncodeToString(p.Data) }
 
 // Raw is the payload as text, for a form.
-func (p *payload) Raw() string { return string(p.bytes()) }
+func (p *payload) Raw() string { return string(p.Data) }
 
 // Editable reports whether it can be edited as text: a form writes line ends in its own way.
 func (p *payload) Editable() bool {
-	data := p.bytes()
+	data := p.Data
 	return utf8.Valid(data) && !strings.ContainsAny(string(data), "\r\x00") && len(data) <= 64<<10
 }

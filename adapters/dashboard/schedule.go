@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 )
 
@@ -67,33 +68,33 @@ func (c *call) schedulePage() (*view, error) {
 		return nil, err
 	}
 
-	cal := c.calendar(s)
-	b.Row = cal.row(c.queue, &reply.ScheduleRow, 1)
-	b.Unreadable = reply.Unreadable
-	if f := reply.Backfill; f != nil {
+	cal, of := c.calendar(s), reply.Value()
+	b.Row = cal.row(c.queue, &of.ScheduleRow, 1)
+	b.Unreadable = of.Unreadable
+	if f := of.Backfill; f != nil {
 		b.Backfill = &backfillRow{
 			Ticks: f.Ticks,
-			From:  cal.local(f.From, reply.Zone),
-			To:    cal.local(f.To, reply.Zone),
+			From:  cal.local(f.From, of.Zone),
+			To:    cal.local(f.To, of.Zone),
 			By:    f.By,
 			At:    when{f.At, b.Now},
 		}
 	}
-	b.Range = &backfillBody{Queue: c.queue, Name: b.Row.Name, ID: b.ID, Zone: reply.Zone}
+	b.Range = &backfillBody{Queue: c.queue, Name: b.Row.Name, ID: b.ID, Zone: of.Zone}
 
-	if reply.Payload != nil {
-		b.Payload = &payload{service.Payload{Octets: reply.Payload.Octets}}
+	if of.Payload != nil {
+		b.Payload = &payload{service.Payload{Data: of.Payload.Data}}
 	}
-	for at := range slices.Backward(reply.Recent) {
-		tick := cal.tick(&reply.Recent[at], reply.Zone)
+	for at := range slices.Backward(of.Recent) {
+		tick := cal.tick(&of.Recent[at], of.Zone)
 		if tick.missed {
 			tick.MakeUp = href("backfill", "q", c.queue, "name", b.Row.Name, "id", b.ID,
 				"from", tick.At.At.Format(time.RFC3339Nano), "to", tick.At.At.Add(time.Second).Format(time.RFC3339Nano))
 		}
 		b.Ticks = append(b.Ticks, tick)
 	}
-	for _, tick := range reply.NextTicks {
-		b.Next = append(b.Next, nextRow{when{tick.At, b.Now}, cal.local(tick.At, reply.Zone)})
+	for _, tick := range of.NextTicks {
+		b.Next = append(b.Next, nextRow{when{tick.At, b.Now}, cal.local(tick.At, of.Zone)})
 	}
 
 	if err := c.lastJob(b); err != nil {
@@ -120,7 +121,7 @@ func (c *call) lastJob(b *scheduleBody) error {
 	if err != nil {
 		return err
 	}
-	job := jobNow(&reply.Items[0], pushed.At.At, b.Now)
+	job := jobNow(reply.Items[0].Value(), pushed.At.At, b.Now)
 	if pushed.pushed {
 		pushed.Job = &job
 	}
@@ -155,15 +156,15 @@ func jobNow(f *service.FoundRow, fired, now time.Time) tickJob {
 		return claimedNow(f, now)
 	case f.Queued != nil:
 		return queuedNow(f.Queued, now)
-	case f.Dead != nil && !f.Dead.ChangedAt.Before(fired):
+	case f.DeadLetter != nil && !f.DeadLetter.ChangedAt.Before(fired):
 		return tickJob{
 			Word:  "dead",
 			Text:  "The id is in the morgue, changed",
-			At:    when{f.Dead.ChangedAt, now},
+			At:    when{f.DeadLetter.ChangedAt, now},
 			Class: "bad",
-			Error: f.Dead.LastError,
+			Error: f.DeadLetter.LastError,
 		}
-	case f.Dead != nil:
+	case f.DeadLetter != nil:
 		job := gone
 		job.Text += ". The dead letter of the id is older"
 		return job
@@ -189,7 +190,7 @@ func claimedNow(f *service.FoundRow, now time.Time) tickJob {
 }
 
 // queuedNow describes a queued job.
-func queuedNow(q *service.JobRow, now time.Time) tickJob {
+func queuedNow(q *inspect.QueuedJob, now time.Time) tickJob {
 	due := when{q.PerformAt, now}
 	switch {
 	case q.Held:

@@ -123,7 +123,7 @@ func (c *call) idsOf(name string) (*namedIDs, error) {
 
 	n := &namedIDs{count: int64(len(reply.Items)), unreached: reply.Unreached}
 	for at := range reply.Items {
-		n.first = append(n.first, reply.Items[at].ID)
+		n.first = append(n.first, reply.Items[at].Value().ID)
 	}
 	if n.more = reply.Next != "" || len(reply.Unreached) > 0; reply.Next == "" {
 		return n, nil
@@ -135,8 +135,8 @@ func (c *call) idsOf(name string) (*namedIDs, error) {
 			return nil, err
 		}
 		for at := range page.Items {
-			if page.Items[at].Name == name {
-				n.count, n.unreached, n.more = page.Items[at].Count, page.Unreached, len(page.Unreached) > 0
+			if page.Items[at].Value().Name == name {
+				n.count, n.unreached, n.more = page.Items[at].Value().Count, page.Unreached, len(page.Unreached) > 0
 				return n, nil
 			}
 		}

@@ -45,7 +45,7 @@ func (c *call) trackedPage() (*view, error) {
 
 	b := &trackedBody{Queue: c.queue, Now: stats.Now, Later: after > 0, Next: reply.Next, May: c.may()}
 	for at := range reply.Items {
-		t := &reply.Items[at]
+		t := reply.Items[at].Value()
 		row := trackedRow{
 			ID:      t.ID,
 			Verdict: sentence(formatted(t.Verdict.Sentence)),

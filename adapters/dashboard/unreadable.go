@@ -3,6 +3,7 @@ package dashboard
 import (
 	"time"
 
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 )
 
@@ -11,7 +12,7 @@ const maxUnreadable = 50
 
 // unreadableRow is a record that was set aside.
 type unreadableRow struct {
-	*service.QuarantineRow
+	*inspect.QuarantinedRecord
 	Bytes int64
 	Data  payload
 }
@@ -39,8 +40,8 @@ func (c *call) unreadable() (*view, error) {
 
 	b := &unreadableBody{Queue: c.queue, Now: stats.Now, More: len(reply.Items) == maxUnreadable, May: c.may()}
 	for at := range reply.Items {
-		row := &reply.Items[at]
-		b.Rows = append(b.Rows, unreadableRow{row, int64(row.Size), payload{service.Payload{Octets: row.Octets}}})
+		row := reply.Items[at].Value()
+		b.Rows = append(b.Rows, unreadableRow{row, int64(row.Size), payload{service.Payload{Data: row.Stored}}})
 	}
 	return &view{page: "unreadable", title: c.queue + ": unreadable", live: true, body: b}, nil
 }

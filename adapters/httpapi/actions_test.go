@@ -34,7 +34,7 @@ func TestActionsOnNamedEntriesDoWhatTheySay(t *testing.T) {
 		{"/morgue/revive", ids("d", "b", "c"), 2},
 		{"/morgue/purge", ids("e"), 1},
 	} {
-		reply := post[service.BulkReply](h, "/queues/orders"+step.path, step.body)
+		reply := post[bulkReply](h, "/queues/orders"+step.path, step.body)
 		if reply.Handled != step.handled || reply.LookedAt != len(step.body.IDs) || reply.Total != len(step.body.IDs) ||
 			reply.Continue != "" {
 			t.Errorf("%s: %+v", step.path, reply)
@@ -46,17 +46,17 @@ func TestActionsOnNamedEntriesDoWhatTheySay(t *testing.T) {
 	for range 2 {
 		h.turn(core.ShardOf("d", houseShards), 10)
 	}
-	if reply := post[service.BulkReply](h, "/queues/orders/claimed/cancel",
+	if reply := post[bulkReply](h, "/queues/orders/claimed/cancel",
 		service.CancelBody{IDs: []string{"d"}, Drop: true}); reply.Handled != 1 {
 		t.Errorf("cancel: %+v", reply)
 	}
-	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed"); len(page.Items) == 0 ||
+	if page := get[list[claimedRow]](h, "/queues/orders/claimed"); len(page.Items) == 0 ||
 		!cancelled(page.Items, "d") {
 		t.Errorf("claimed: %+v", page)
 	}
 }
 
-func cancelled(rows []service.ClaimedRow, id string) bool {
+func cancelled(rows []claimedRow, id string) bool {
 	for _, row := range rows {
 		if row.ID == id {
 			return row.Cancelled && row.Drop && row.Node == "blue" && row.Token > 0
@@ -76,7 +76,7 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 		t.Error("not resumed")
 	}
 	post[service.Done](h, "/queues/orders/merge", service.MergeBody{Merge: "latest(2)"})
-	if got := get[service.List[service.QueueRow]](h, "/queues").Items[0].Merge; got != "latest(2)" {
+	if got := get[list[queueRow]](h, "/queues").Items[0].Merge; got != "latest(2)" {
 		t.Errorf("the merge rule is %s", got)
 	}
 	refused(t, "an unknown rule",
@@ -90,9 +90,9 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	h.push("a", time.Hour, "p")
 	refused(t, "forget",
 		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/forget", "{}")), 409, "not-empty")
-	post[service.BulkReply](h, "/queues/orders/jobs/delete", service.BulkBody{IDs: []string{"a"}})
+	post[bulkReply](h, "/queues/orders/jobs/delete", service.BulkBody{IDs: []string{"a"}})
 	post[service.Done](h, "/queues/orders/forget", service.NoBody{})
-	if queues := get[service.List[service.QueueRow]](h, "/queues"); len(queues.Items) != 0 {
+	if queues := get[list[queueRow]](h, "/queues"); len(queues.Items) != 0 {
 		t.Errorf("%+v", queues)
 	}
 	refused(t, "drain",
@@ -102,12 +102,12 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	post[service.Done](h, "/nodes/drain", service.NodeBody{Node: "blue"})
-	if nodes := get[service.List[service.NodeRow]](h, "/nodes"); len(nodes.Items) != 1 ||
+	if nodes := get[list[nodeRow]](h, "/nodes"); len(nodes.Items) != 1 ||
 		nodes.Items[0].State != "draining" {
 		t.Errorf("%+v", nodes)
 	}
 	post[service.Done](h, "/nodes/resume", service.NodeBody{Node: "o"})
-	if nodes := get[service.List[service.NodeRow]](h, "/nodes"); nodes.Items[0].State != "alive" {
+	if nodes := get[list[nodeRow]](h, "/nodes"); nodes.Items[0].State != "alive" {
 		t.Errorf("%+v", nodes)
 	}
 }
@@ -125,11 +125,11 @@ func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
 		h.dead("boom late", "late")
 		body := service.BulkBody{Match: &service.Match{Error: "boom"}, Before: &before}
 		calls := 0
-		var reply service.BulkReply
+		var reply bulkReply
 		for more := true; more; calls++ {
 			h.api = h.over(h.store, Options{}) // another process
 			was := reply.LookedAt
-			reply = post[service.BulkReply](h, "/queues/orders/morgue/revive", body)
+			reply = post[bulkReply](h, "/queues/orders/morgue/revive", body)
 			if looked := reply.LookedAt - was; looked > service.BulkSteps+ports.DefaultPage || reply.Total != 3001 {
 				t.Errorf("call %d looked at %d: %+v", calls, looked, reply)
 			}
@@ -156,7 +156,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 		h.failed("boom", numbered("f", 1500)...)
 		h.dead("boom", numbered("d", 30)...)
 		h.advance(time.Second)
-		reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{
+		reply := post[bulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{
 			Match:  &service.Match{Prefix: "d0000"},
 			DryRun: true,
 		})
@@ -164,7 +164,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 			reply.Dead[0].Payloads != nil || reply.Continue != "" {
 			t.Errorf("%+v", reply)
 		}
-		reply = post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{
+		reply = post[bulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{
 			Match:  &service.Match{Error: "boom"},
 			DryRun: true,
 		})
@@ -349,7 +349,7 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 			t.Errorf("an action that did nothing has the result %+v", p.Result)
 		}
 		h.api = h.over(h.store, o)
-		reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{
+		reply := post[bulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{
 			Match:    &service.Match{},
 			Continue: p.Result.Continue,
 		})
@@ -408,11 +408,11 @@ func TestABulkCallEndsAfterTwoSeconds(t *testing.T) {
 			return next(ctx)
 		}), Options{})
 		body := service.BulkBody{Match: &service.Match{Error: "boom"}}
-		var reply service.BulkReply
+		var reply bulkReply
 		calls := 0
 		for more := true; more; calls++ {
 			began := time.Now()
-			reply = post[service.BulkReply](h, "/queues/orders/morgue/revive", body)
+			reply = post[bulkReply](h, "/queues/orders/morgue/revive", body)
 			body.Continue = reply.Continue
 			body.Before = &epoch // the time of the first call holds
 			more = body.Continue != ""
@@ -437,7 +437,7 @@ func TestHeldJobsAreListedReleasedAndContinued(t *testing.T) {
 			h.turn(index, 0, policy.Settlement(&c, &core.Outcome{Kind: core.Failed, Error: "boom"}, 0))
 		}
 	}
-	page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?held=true")
+	page := get[list[jobRow]](h, "/queues/orders/jobs?held=true")
 	if len(page.Items) != 3 || !page.Items[0].Held || page.Items[0].LastError != "boom" {
 		t.Errorf("held jobs: %+v", page.Items)
 	}
@@ -458,7 +458,7 @@ func TestHeldJobsAreListedReleasedAndContinued(t *testing.T) {
 		{"/jobs/release", service.BulkBody{Match: &service.Match{}, DryRun: true}, 1},
 		{"/jobs/release", service.BulkBody{IDs: []string{"c"}}, 1},
 	} {
-		if reply := post[service.BulkReply](h, "/queues/orders"+step.path, step.body); reply.Handled != step.handled {
+		if reply := post[bulkReply](h, "/queues/orders"+step.path, step.body); reply.Handled != step.handled {
 			t.Errorf("%s %+v: %+v; want %d handled", step.path, step.body, reply, step.handled)
 		}
 	}

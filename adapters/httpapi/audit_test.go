@@ -36,7 +36,7 @@ func TestAudit(t *testing.T) {
 	if got := act("/nodes/drain", `{"node":"blue"}`, ""); got != http.StatusNotFound {
 		t.Errorf("drain: %d", got)
 	}
-	rows := get[service.List[service.AuditRow]](h, "/audit").Items
+	rows := get[list[auditRow]](h, "/audit").Items
 	if len(rows) != 3 {
 		t.Fatalf("%d actions, want 3: %+v", len(rows), rows)
 	}
@@ -46,7 +46,7 @@ func TestAudit(t *testing.T) {
 	byVerb := map[string]service.AuditRow{}
 	for _, r := range rows {
 		r.At, r.Took, r.Error = epoch, 0, ""
-		byVerb[r.Action] = r
+		byVerb[r.Action] = r.AuditRow
 	}
 	if diff := cmp.Diff(map[string]service.AuditRow{
 		"drain": {
@@ -81,7 +81,7 @@ func TestAudit(t *testing.T) {
 	}, byVerb); diff != "" {
 		t.Errorf("the audit (-want +got):\n%s", diff)
 	}
-	if rows := get[service.List[service.AuditRow]](h, "/audit?queue=orders&limit=1").Items; len(rows) != 1 ||
+	if rows := get[list[auditRow]](h, "/audit?queue=orders&limit=1").Items; len(rows) != 1 ||
 		rows[0].Queue != "orders" {
 		t.Errorf("one of orders is %+v", rows)
 	}

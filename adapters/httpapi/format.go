@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // format is how a reply is written.
@@ -186,19 +187,20 @@ func jsonLines(reply any) ([]byte, error) {
 // payloads, is JSON in its cell.
 func asCSV(reply any) ([]byte, error) {
 	rows := reflect.ValueOf(reply.(listed).Rows())
-	fields := jsonFields(rows.Type().Elem())
+	fields := shown.Fields(recordOf(rows.Type().Elem()))
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 
 	line := make([]string, len(fields))
 	for at, f := range fields {
-		line[at] = f.name
+		line[at] = f.Name
 	}
 	err := w.Write(line)
 
 	for at := 0; at < rows.Len() && err == nil; at++ {
-		for n, f := range fields {
-			if line[n], err = cell(rows.Index(at).FieldByIndex(f.index)); err != nil {
+		row := rows.Index(at).Interface().(interface{ Object() *shown.Object })
+		for n, v := range row.Object().Values {
+			if line[n], err = cell(shown.ForJSON(v)); err != nil {
 				return nil, err
 			}
 		}
@@ -212,8 +214,10 @@ func asCSV(reply any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func cell(v reflect.Value) (string, error) {
-	switch of := v.Interface().(type) {
+func cell(v any) (string, error) {
+	switch of := v.(type) {
+	case nil:
+		return "", nil
 	case string:
 		return of, nil
 	case *string:
@@ -226,41 +230,15 @@ func cell(v reflect.Value) (string, error) {
 			return "", nil
 		}
 		return of.Format(time.RFC3339Nano), nil
-	case bool, int, int64, uint64, float64:
-		return fmt.Sprint(of), nil
 	}
 
-	if v.Kind() == reflect.Slice && v.Len() == 0 || v.Kind() == reflect.Pointer && v.IsNil() {
+	of := reflect.ValueOf(v)
+	if of.Kind() == reflect.Slice && of.Len() == 0 || of.Kind() == reflect.Pointer && of.IsNil() {
 		return "", nil
 	}
-	text, err := json.Marshal(v.Interface())
-	return string(text), err
-}
-
-// jsonField is a field of a struct as JSON shows it.
-type jsonField struct {
-	name, doc string
-	optional  bool
-	index     []int
-	typ       reflect.Type
-}
-
-// jsonFields returns the fields of a struct, those of embedded ones in their place.
-func jsonFields(t reflect.Type) (list []jsonField) {
-	for _, f := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" {
-			continue
-		}
-
-		optional := strings.Contains(options, "omit")
-		list = append(list, jsonField{
-			name:     name,
-			doc:      f.Tag.Get("doc"),
-			optional: optional,
-			index:    f.Index,
-			typ:      f.Type,
-		})
+	if of.CanInt() || of.CanUint() || of.CanFloat() || of.Kind() == reflect.Bool {
+		return fmt.Sprint(v), nil
 	}
-	return list
+	text, err := json.Marshal(v)
+	return string(text), err
 }

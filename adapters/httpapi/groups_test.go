@@ -36,17 +36,17 @@ func TestGroupsAreListedAndActedOn(t *testing.T) {
 		h := newHouse(t, Options{})
 		h.deadBy("timeout of shard #", "a", "b", "c")
 		h.deadBy("no such customer", "d")
-		groups := get[service.GroupsReply](h, "/queues/orders/groups")
+		groups := get[groupsReply](h, "/queues/orders/groups")
 		if len(groups.Items) != 2 || groups.Items[0].Name != "timeout of shard #" || groups.Items[0].Count != 3 ||
 			groups.Total != 2 || groups.Dead != 4 {
 			t.Fatalf("%+v", groups)
 		}
 		query := "?group=" + url.QueryEscape(groups.Items[0].Group)
-		if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue"+query); len(page.Items) != 3 ||
+		if page := get[list[deadRow]](h, "/queues/orders/morgue"+query); len(page.Items) != 3 ||
 			page.Items[0].Group != groups.Items[0].Group {
 			t.Errorf("%+v", page)
 		}
-		if one := get[service.GroupsReply](h, "/queues/orders/groups?limit=1"); len(one.Items) != 1 || one.Total != 2 {
+		if one := get[groupsReply](h, "/queues/orders/groups?limit=1"); len(one.Items) != 1 || one.Total != 2 {
 			t.Errorf("%+v", one)
 		}
 		reply := post[service.BulkReply](h, "/queues/orders/morgue/revive",

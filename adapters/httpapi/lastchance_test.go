@@ -52,7 +52,7 @@ func TestWhyNamesTheJobThatHasTheLastChance(t *testing.T) {
 		}[queue]; !strings.HasSuffix(why.Text, name) {
 			t.Errorf("%s: %s; want that it names %s", queue, why.Text, name)
 		}
-		nodes := get[service.List[service.NodeRow]](h, "/nodes")
+		nodes := get[list[nodeRow]](h, "/nodes")
 		if len(nodes.Items) != 1 || nodes.Items[0].LastChance == nil ||
 			*nodes.Items[0].LastChance != (service.LastChanceRow{Shard: queue + "/0", ID: queue + " c"}) {
 			t.Errorf("%s: the server is %+v", queue, nodes.Items)

@@ -89,7 +89,7 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 	ids := map[string]int{}
 	target := "/queues/orders/jobs?sort=id&payloads=1000&limit=5"
 	for after := ""; ; {
-		page := get[service.List[service.JobRow]](h, target+"&after="+after)
+		page := get[list[jobRow]](h, target+"&after="+after)
 		for _, row := range page.Items {
 			ids[row.ID]++
 			if diff := cmp.Diff(payloads, texts(t, row.Payloads)); diff != "" {
@@ -105,12 +105,12 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 			t.Errorf("%q was listed %d times", id, ids[id])
 		}
 		query := url.Values{"id": {id}, "queue": {"orders"}, "payloads": {"1000"}}.Encode()
-		found := get[service.List[service.FoundRow]](h, "/find?"+query)
+		found := get[list[foundRow]](h, "/find?"+query)
 		if len(found.Items) != 1 || found.Items[0].Queued == nil || found.Items[0].Queued.ID != id ||
 			len(found.Items[0].Queued.Payloads) != len(payloads) {
 			t.Errorf("find %q: %+v", id, found)
 		}
-		if why := get[service.WhyReply](h, "/why?"+url.Values{
+		if why := get[whyReply](h, "/why?"+url.Values{
 			"id":    {id},
 			"queue": {"orders"},
 		}.Encode()); why.Reason != "backoff" || why.Found.Queued.ID != id {
@@ -127,7 +127,7 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 				New: service.OctetsOf([]byte("\xfe")),
 			}},
 		})
-		dead := get[service.List[service.FoundRow]](h, "/find?"+query).Items[0].Dead
+		dead := get[list[foundRow]](h, "/find?"+query).Items[0].Dead
 		if edited.Handled != 1 || dead == nil || !slices.Contains(texts(t, dead.Payloads), "\xfe") ||
 			slices.Contains(texts(t, dead.Payloads), "\xff\xfe") {
 			t.Errorf("edit %q: %+v, %+v", id, edited, dead)
@@ -140,7 +140,7 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 			map[string]any{"payloads": some}); reply.Handled != 1 {
 			t.Errorf("purge payloads of %q: %+v", id, reply)
 		}
-		if left := get[service.List[service.FoundRow]](h,
+		if left := get[list[foundRow]](h,
 			"/find?"+query).Items[0].Dead; len(left.Payloads) != len(payloads)-2 {
 			t.Errorf("%d payloads of %q are left", len(left.Payloads), id)
 		}
@@ -148,7 +148,7 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 }
 
 // texts returns payloads as a client reads them: from data, or else data_base64.
-func texts(t *testing.T, payloads []service.Payload) (list []string) {
+func texts(t *testing.T, payloads []payloadRow) (list []string) {
 	t.Helper()
 	for _, p := range payloads {
 		if p.Data != nil {
@@ -197,7 +197,7 @@ func TestListsTakeTheirParameters(t *testing.T) {
 		"sort=id&shard=" + string(rune('0'+shard)): strings.Join(there, " "),
 	} {
 		var ids []string
-		page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?"+query)
+		page := get[list[jobRow]](h, "/queues/orders/jobs?"+query)
 		for _, row := range page.Items {
 			ids = append(ids, row.ID)
 			if row.Payloads != nil {
@@ -307,14 +307,14 @@ func idsIn(t *testing.T, kind, text string) (ids []string) {
 		}
 	case "application/jsonl":
 		for line := range strings.Lines(text) {
-			var row service.DeadRow
+			var row deadRow
 			if err := json.Unmarshal([]byte(line), &row); err != nil {
 				t.Fatal(err)
 			}
 			ids = append(ids, row.ID)
 		}
 	default:
-		var page service.List[service.DeadRow]
+		var page list[deadRow]
 		if err := json.Unmarshal([]byte(text), &page); err != nil {
 			t.Fatal(err)
 		}
@@ -377,7 +377,7 @@ func TestAPageOfLargePayloadsEndsEarly(t *testing.T) {
 		var got []string
 		pages := 0
 		for after, more := "", true; more; pages++ {
-			page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?sort=id&payloads=1&after="+after)
+			page := get[list[jobRow]](h, "/queues/orders/jobs?sort=id&payloads=1&after="+after)
 			for _, row := range page.Items {
 				got = append(got, row.ID)
 			}

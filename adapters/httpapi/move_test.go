@@ -185,7 +185,7 @@ func TestAMoveThatRunsOutOfTimeContinues(t *testing.T) {
 		if reply := post[service.BulkReply](h, "/queues/orders/jobs/move", service.MoveBody{BulkBody: body, To: "moved"}); reply.Handled != want {
 			t.Errorf("%s: %+v, want %d", name, reply, want)
 		}
-		if page := get[service.List[service.ScheduleRow]](h, "/queues/moved/schedules"); len(page.Items) != len(ids) {
+		if page := get[list[scheduleRow]](h, "/queues/moved/schedules"); len(page.Items) != len(ids) {
 			t.Errorf("%s: %d are moved", name, len(page.Items))
 		}
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // object is a JSON object of the document.
@@ -187,6 +189,7 @@ func (s schemas) parameters(r *route) (list []any) {
 
 // of returns the schema of a type. Structs get named schemas.
 func (s schemas) of(t reflect.Type) object {
+	t = recordOf(t)
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
@@ -227,8 +230,8 @@ func (s schemas) close(t reflect.Type) {
 		return
 	}
 	schema["additionalProperties"] = false
-	for _, f := range jsonFields(t) {
-		s.close(f.typ)
+	for _, f := range shown.Fields(t) {
+		s.close(f.Type)
 	}
 }
 
@@ -244,12 +247,12 @@ func (s schemas) named(t reflect.Type) object {
 	s[name] = schema // before its fields, which may refer to it
 
 	properties, required := object{}, []string{}
-	for _, f := range jsonFields(t) {
-		property := s.of(f.typ)
-		property["description"] = f.doc
-		properties[f.name] = property
-		if !f.optional {
-			required = append(required, f.name)
+	for _, f := range shown.Fields(t) {
+		property := s.of(f.Type)
+		property["description"] = f.Doc
+		properties[f.Name] = property
+		if !f.Optional {
+			required = append(required, f.Name)
 		}
 	}
 
@@ -263,11 +266,34 @@ func (s schemas) named(t reflect.Type) object {
 	return reference
 }
 
+// recordOf returns the type of the record that a row shows, and other types as they are.
+func recordOf(t reflect.Type) reflect.Type {
+	if row, ok := reflect.Zero(t).Interface().(interface{ Record() reflect.Type }); ok && t.Kind() == reflect.Struct {
+		return row.Record()
+	}
+	return t
+}
+
+// documentNames are the names in the document of types that have another name in Go.
+var documentNames = map[string]string{
+	"ClaimedJob":        "ClaimedRow",
+	"DeadLetter":        "DeadRow",
+	"PayloadRecord":     "Payload",
+	"QuarantinedRecord": "QuarantineRow",
+	"Queue":             "QueueRow",
+	"QueuedJob":         "JobRow",
+}
+
 // typeName is a type's name in the document: jobRow is JobRow, and list[jobRow] is JobRowList.
 func typeName(t reflect.Type) string {
-	name, of, generic := strings.Cut(t.Name(), "[")
+	name, of, generic := strings.Cut(recordOf(t).Name(), "[")
 	if generic {
-		name = of[strings.LastIndexByte(of, '.')+1:len(of)-1] + strings.ToUpper(name[:1]) + name[1:]
+		of = of[strings.LastIndexByte(of, '.')+1 : len(of)-1]
+		return nameInDocument(of) + nameInDocument(name)
 	}
-	return strings.ToUpper(name[:1]) + name[1:]
+	return nameInDocument(name)
+}
+
+func nameInDocument(name string) string {
+	return cmp.Or(documentNames[name], strings.ToUpper(name[:1])+name[1:])
 }

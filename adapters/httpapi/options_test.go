@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/internal/shown"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -107,8 +109,8 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		post[service.BulkReply](h, "/queues/orders/jobs/run-now", service.BulkBody{IDs: []string{id}})
-		post[service.BulkReply](h, "/queues/orders/jobs/bury",
+		post[bulkReply](h, "/queues/orders/jobs/run-now", service.BulkBody{IDs: []string{id}})
+		post[bulkReply](h, "/queues/orders/jobs/bury",
 			service.BulkBody{Match: &service.Match{Prefix: id + "none", Error: text}})
 		var next string
 		query := url.QueryEscape(id)
@@ -123,21 +125,21 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 				t.Errorf("%s: %d %s", target, w.Code, w.Body)
 			}
 			if strings.Contains(target, "morgue") {
-				next = read[service.List[service.DeadRow]](t, w).Next
+				next = read[list[deadRow]](t, w).Next
 			}
 		}
 		// A cursor works where it was not made, under the same key, and nowhere else.
 		h.api = h.over(h.store, o)
-		if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?after="+next); len(page.Items) != 1 {
+		if page := get[list[deadRow]](h, "/queues/orders/morgue?after="+next); len(page.Items) != 1 {
 			t.Errorf("%+v", page)
 		}
 		w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/groups", ""))
 		holdsNoSecret(t, "groups", w.Body.String(), id, secret, text)
-		groups := read[service.GroupsReply](t, w)
+		groups := read[groupsReply](t, w)
 		if len(groups.Items) != 1 || groups.Items[0].Name != "an error" || groups.Items[0].Count != 2 {
 			t.Errorf("%+v", groups)
 		}
-		if page := get[service.List[service.DeadRow]](h,
+		if page := get[list[deadRow]](h,
 			"/queues/orders/morgue?group="+groups.Items[0].Group); len(page.Items) != 2 ||
 			page.Items[0].Group != groups.Items[0].Group {
 			t.Errorf("%+v", page)
@@ -145,7 +147,7 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 		refused(t, "a group's own name",
 			answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?group="+text, "")),
 			400, "invalid-options")
-		dry := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{
+		dry := post[bulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{
 			Match:  &service.Match{},
 			DryRun: true,
 		})
@@ -189,14 +191,14 @@ func TestTheJobInFrontIsRedactedInAVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := "/why?queue=orders&id=" + id
-	if v := get[service.WhyReply](h, target); v.Alone != alone || !strings.Contains(v.Text, alone) ||
+	if v := get[whyReply](h, target); v.Alone != alone || !strings.Contains(v.Text, alone) ||
 		v.Found.Queued == nil || v.Found.Queued.Payloads != nil {
 		t.Fatalf("%+v", v)
 	}
 	h.api = h.over(h.store, Options{RedactID: func(string, string) string { return "someone" }})
 	w := answerOf(h.api, request(http.MethodGet, base+target, ""))
 	holdsNoSecret(t, target, w.Body.String(), alone, secret)
-	if v := read[service.WhyReply](t, w); v.Alone != "someone" || !strings.Contains(v.Text, `"someone"`) {
+	if v := read[whyReply](t, w); v.Alone != "someone" || !strings.Contains(v.Text, `"someone"`) {
 		t.Errorf("%+v; want someone in front", v)
 	}
 }
@@ -317,15 +319,15 @@ func TestAnswersNameShardsThatAreMissing(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue", ""))
-		if page := read[service.List[service.DeadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 ||
+		if page := read[list[deadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 ||
 			w.Header().Get("Skein-Unreached") != "1" {
 			t.Errorf("%+v %v", page, w.Header())
 		}
-		if page := get[service.List[service.HistoryRow]](h, "/queues/orders/history"); len(page.Items) != 1 ||
+		if page := get[list[historyRow]](h, "/queues/orders/history"); len(page.Items) != 1 ||
 			len(page.Unreached) != 1 || page.Unreached[0] != "orders/1" {
 			t.Errorf("%+v", page)
 		}
-		if reply := post[service.BulkReply](h, "/queues/orders/morgue/revive",
+		if reply := post[bulkReply](h, "/queues/orders/morgue/revive",
 			service.BulkBody{Match: &service.Match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
 			t.Errorf("%+v", reply)
 		}
@@ -385,16 +387,57 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 
 func described(t *testing.T, of reflect.Type) {
 	t.Helper()
-	for _, f := range jsonFields(of) {
-		if f.doc == "" {
-			t.Errorf("%v: %s has no doc", of, f.name)
+	if recordOf(of) != of {
+		of = recordOf(of)
+		classified(t, of)
+	}
+	for _, f := range shown.Fields(of) {
+		if f.Doc == "" {
+			t.Errorf("%v: %s has no doc", of, f.Name)
 		}
-		inner := f.typ
-		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice || inner.Kind() == reflect.Map {
-			inner = inner.Elem()
-		}
-		if inner.Kind() == reflect.Struct && inner != reflect.TypeFor[time.Time]() && inner != of {
+		if inner := inside(f.Type); inner != of && inner != reflect.TypeFor[time.Time]() && inner.Kind() == reflect.Struct {
 			described(t, inner)
+		}
+	}
+}
+
+// inside returns the type of the elements of a list, a map or a pointer, and others as they are.
+func inside(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	return t
+}
+
+// classified holds that each field of a record has a class, so that a rule of redaction decides how
+// it is shown. Without a class it would be hidden.
+func classified(t *testing.T, record reflect.Type) {
+	t.Helper()
+	for _, f := range reflect.VisibleFields(record) {
+		if f.Anonymous || !f.IsExported() {
+			continue
+		}
+		if !slices.Contains(shown.Classes(), f.Tag.Get("class")) || f.Tag.Get("json") == "" {
+			t.Errorf("the field %s of %v has the class %q and the name %q; give it both in its tags, see internal/shown",
+				f.Name, record, f.Tag.Get("class"), f.Tag.Get("json"))
+		}
+		inner := inside(f.Type)
+		if f.Tag.Get("class") == shown.Public && inner.Kind() == reflect.Struct && inner.PkgPath() != "time" &&
+			!inner.Implements(reflect.TypeFor[fmt.Stringer]()) {
+			classified(t, inner)
+		}
+	}
+}
+
+// Every list is of records, which only the redaction makes rows.
+func TestEveryListIsOfRecords(t *testing.T) {
+	for _, route := range table() {
+		if !route.rows {
+			continue
+		}
+		items, _ := route.reply.FieldByName("Items")
+		if row := inside(items.Type); recordOf(row) == row {
+			t.Errorf("%s: the rows are %v, which nobody redacts", route.path, row)
 		}
 	}
 }

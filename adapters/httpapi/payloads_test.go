@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/service"
 )
 
 // many returns n payloads.
@@ -30,7 +29,7 @@ func TestPayloadsAreListedByPages(t *testing.T) {
 	h.push("a", 0, "queued")
 	lengths, texts1 := []int{}, []string{}
 	for next, more := "", true; more; more = next != "" {
-		page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=a&place=dead&limit=100&after="+next)
+		page := get[list[payloadRow]](h, "/queues/orders/payloads?id=a&place=dead&limit=100&after="+next)
 		lengths, texts1, next = append(lengths, len(page.Items)), append(texts1, texts(t, page.Items)...), page.Next
 	}
 	if diff := cmp.Diff([]int{100, 100, 50}, lengths); diff != "" {
@@ -39,15 +38,15 @@ func TestPayloadsAreListedByPages(t *testing.T) {
 	if diff := cmp.Diff(want, texts1); diff != "" {
 		t.Errorf("the dead payloads (-want +got):\n%s", diff)
 	}
-	if page := get[service.List[service.Payload]](h,
+	if page := get[list[payloadRow]](h,
 		"/queues/orders/payloads?id=a&place=dead&limit=250"); len(page.Items) != 250 || page.Next != "" {
 		t.Errorf("a page with all has %d payloads and a next of %q", len(page.Items), page.Next)
 	}
-	if page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=a"); len(page.Items) != 1 ||
+	if page := get[list[payloadRow]](h, "/queues/orders/payloads?id=a"); len(page.Items) != 1 ||
 		page.Next != "" {
 		t.Errorf("the queued payloads: %+v", page)
 	}
-	if page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=nobody"); page.Items == nil ||
+	if page := get[list[payloadRow]](h, "/queues/orders/payloads?id=nobody"); page.Items == nil ||
 		len(page.Items) != 0 {
 		t.Errorf("the payloads of nobody: %+v", page)
 	}
@@ -72,7 +71,7 @@ func TestPayloadsAreBoundedInBytes(t *testing.T) {
 	var got []string
 	pages := 0
 	for next, more := "", true; more; more = next != "" {
-		page := get[service.List[service.Payload]](h, "/queues/orders/payloads?id=a&limit=1000&after="+next)
+		page := get[list[payloadRow]](h, "/queues/orders/payloads?id=a&limit=1000&after="+next)
 		if len(page.Items) > 8 {
 			t.Errorf("a page has %d payloads of over a MiB", len(page.Items))
 		}
@@ -81,7 +80,7 @@ func TestPayloadsAreBoundedInBytes(t *testing.T) {
 	if len(got) != len(large) || pages != 3 {
 		t.Errorf("%d pages of %d payloads; want 3 of %d", pages, len(got), len(large))
 	}
-	found := get[service.List[service.FoundRow]](h,
+	found := get[list[foundRow]](h,
 		"/find?"+url.Values{"id": {"a"}, "payloads": {"1000"}}.Encode()).Items[0].Queued
 	if len(found.Payloads) != 7 || found.PayloadCount != 20 {
 		t.Errorf("found %d of %d payloads; want the 7 that have 8 MiB, of 20", len(found.Payloads), found.PayloadCount)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // update writes the files made from the table instead of comparing them: go test
@@ -172,18 +173,18 @@ func reference() string {
 	mention(&types, reflect.TypeFor[service.Problem]())
 	for at := 0; at < len(types); at++ {
 		fmt.Fprintf(&b, "\n### %s\n\n", typeName(types[at]))
-		fields := jsonFields(types[at])
+		fields := shown.Fields(types[at])
 		if len(fields) == 0 {
 			b.WriteString("`{}`\n")
 			continue
 		}
 		b.WriteString("| field | type | |\n| --- | --- | --- |\n")
 		for _, f := range fields {
-			name := "`" + f.name + "`"
-			if f.optional {
+			name := "`" + f.Name + "`"
+			if f.Optional {
 				name += "?"
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", name, mention(&types, f.typ), f.doc)
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", name, mention(&types, f.Type), f.Doc)
 		}
 	}
 	b.WriteString("\n## Problems\n\n| type: `urn:skein:problem:` and | status | |\n| --- | --- | --- |\n")
@@ -225,6 +226,7 @@ func bounds(p *parameter) (text string) {
 
 // mention names a type, and notes structs to be explained.
 func mention(types *[]reflect.Type, t reflect.Type) string {
+	t = recordOf(t)
 	switch schema := (schemas{}).of(t); {
 	case t.Kind() == reflect.Pointer:
 		return mention(types, t.Elem())

@@ -17,7 +17,7 @@ import (
 )
 
 // scheduleNamesOf returns the names and ids of rows.
-func scheduleNamesOf(rows []service.ScheduleRow) (list []string) {
+func scheduleNamesOf(rows []scheduleRow) (list []string) {
 	for _, row := range rows {
 		list = append(list, row.Name+" "+row.ID)
 	}
@@ -37,7 +37,7 @@ func TestSchedulesAreListed(t *testing.T) {
 		"": {"bill a", "nightly a", "nightly b"}, "id=a": {"bill a", "nightly a"}, "name=nightly": {"nightly a", "nightly b"},
 		"name=nightly&id=b": {"nightly b"}, "name=other": nil,
 	} {
-		page := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?"+query)
+		page := get[list[scheduleRow]](h, "/queues/orders/schedules?"+query)
 		if diff := cmp.Diff(want, scheduleNamesOf(page.Items)); diff != "" || page.Items == nil || page.Next != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
@@ -45,7 +45,7 @@ func TestSchedulesAreListed(t *testing.T) {
 
 	var all []string
 	for next, more := "", true; more; more = next != "" {
-		page := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?limit=2&after="+next)
+		page := get[list[scheduleRow]](h, "/queues/orders/schedules?limit=2&after="+next)
 		all, next = append(all, scheduleNamesOf(page.Items)...), page.Next
 	}
 	if diff := cmp.Diff([]string{"bill a", "nightly a", "nightly b"}, all); diff != "" {
@@ -56,17 +56,17 @@ func TestSchedulesAreListed(t *testing.T) {
 		refused(t, target, answerOf(h.api, request(http.MethodGet, target, "")), 400, "invalid-cursor")
 	}
 
-	row := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?name=bill&payloads=1").Items[0]
+	row := get[list[scheduleRow]](h, "/queues/orders/schedules?name=bill&payloads=1").Items[0]
 	next := epoch.Truncate(time.Hour).Add(30 * time.Minute)
 	if row.Words != "every hour at minute 30" || row.Zone != "UTC" || !row.Next.Equal(next) || !row.Due.Equal(next) || row.CatchupMost != 1 || row.CatchupWithin != 3600 ||
 		*row.Score != 7 || *row.Payload.Data != "p" || *row.Payload.Meta != "trace" || row.By != "code" || !row.ChangedAt.Equal(epoch) {
 		t.Errorf("%+v", row)
 	}
-	if row := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?name=bill").Items[0]; row.Payload != nil {
+	if row := get[list[scheduleRow]](h, "/queues/orders/schedules?name=bill").Items[0]; row.Payload != nil {
 		t.Errorf("a payload is shown to a request for none: %+v", row.Payload)
 	}
-	names := get[service.List[service.ScheduleNameRow]](h, "/queues/orders/schedules/names?limit=1")
-	rest := get[service.List[service.ScheduleNameRow]](h, "/queues/orders/schedules/names?after="+names.Next)
+	names := get[list[scheduleNameRow]](h, "/queues/orders/schedules/names?limit=1")
+	rest := get[list[scheduleNameRow]](h, "/queues/orders/schedules/names?after="+names.Next)
 	if len(names.Items) != 1 || names.Items[0].Name != "bill" || len(rest.Items) != 1 || rest.Items[0].Count != 2 || rest.Items[0].First.ID != "a" {
 		t.Errorf("%+v, then %+v", names, rest)
 	}
@@ -81,7 +81,7 @@ func TestSchedulesAreListed(t *testing.T) {
 func TestAScheduleIsShownWithItsNextTicks(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.schedule("a", "nightly", func(d *core.Declaration) { d.Tags, _ = core.NewTags("vip") })
-	one := get[service.ScheduleReply](h, "/queues/orders/schedule?id=a&name=nightly&ticks=2")
+	one := get[scheduleRow](h, "/queues/orders/schedule?id=a&name=nightly&ticks=2")
 	want := []service.NextTick{
 		{At: time.Date(2030, 1, 2, 3, 30, 0, 0, time.UTC), Local: "2030-01-02T03:30:00Z"},
 		{At: time.Date(2030, 1, 2, 4, 30, 0, 0, time.UTC), Local: "2030-01-02T04:30:00Z"},
@@ -89,7 +89,7 @@ func TestAScheduleIsShownWithItsNextTicks(t *testing.T) {
 	if diff := cmp.Diff(want, one.NextTicks); diff != "" || !slices.Equal(one.Tags, []string{"vip"}) {
 		t.Errorf("%+v (-want +got):\n%s", one, diff)
 	}
-	if one := get[service.ScheduleReply](h, "/queues/orders/schedule?id=a&name=nightly"); len(one.NextTicks) != 5 {
+	if one := get[scheduleRow](h, "/queues/orders/schedule?id=a&name=nightly"); len(one.NextTicks) != 5 {
 		t.Errorf("%d ticks, want 5", len(one.NextTicks))
 	}
 	for query, problem := range map[string]string{"id=b&name=nightly": "unknown-schedule", "id=a&name=other": "unknown-schedule"} {
@@ -100,7 +100,7 @@ func TestAScheduleIsShownWithItsNextTicks(t *testing.T) {
 		target := base + "/queues/orders/schedule?" + query
 		refused(t, target, answerOf(h.api, request(http.MethodGet, target, "")), 400, problem)
 	}
-	why := get[service.WhyReply](h, "/why?queue=orders&id=a")
+	why := get[whyReply](h, "/why?queue=orders&id=a")
 	if why.Reason != "scheduled" || len(why.Schedules) != 1 || why.Schedules[0].Name != "nightly" || !why.Until.Equal(want[0].At) {
 		t.Errorf("why: %+v", why)
 	}
@@ -116,9 +116,9 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 			t.Errorf("%s %+v: %+v; want %d", action, body, r, want)
 		}
 	}
-	one := func() service.ScheduleReply {
+	one := func() scheduleRow {
 		t.Helper()
-		return get[service.ScheduleReply](h, "/queues/orders/schedule?id=a&name=nightly&payloads=1")
+		return get[scheduleRow](h, "/queues/orders/schedule?id=a&name=nightly&payloads=1")
 	}
 	type is = map[string]any
 
@@ -159,7 +159,7 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 	}
 	changed("remove", is{"name": "nightly"}, 2)
 
-	audit := get[service.List[service.AuditRow]](h, "/audit?queue=orders").Items
+	audit := get[list[auditRow]](h, "/audit?queue=orders").Items
 	var verbs []string
 	for _, a := range audit {
 		verbs = append(verbs, a.Action)
@@ -208,7 +208,7 @@ func TestBadChangesOfSchedulesAreRefused(t *testing.T) {
 		w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/schedules/"+tt.action, tt.body))
 		refused(t, tt.action+" "+tt.body, w, tt.status, tt.problem)
 	}
-	if row := get[service.ScheduleReply](h, "/queues/orders/schedule?id=a&name=nightly"); row.Paused || row.Edited || row.ChangedAt != epoch {
+	if row := get[scheduleRow](h, "/queues/orders/schedule?id=a&name=nightly"); row.Paused || row.Edited || row.ChangedAt != epoch {
 		t.Errorf("a refused request has changed it: %+v", row)
 	}
 }
@@ -246,11 +246,11 @@ func TestSchedulesAreRedacted(t *testing.T) {
 		}
 	}
 
-	var page service.List[service.ScheduleRow]
+	var page list[scheduleRow]
 	if err := json.Unmarshal(answers[1].Body.Bytes(), &page); err != nil || page.Next == "" {
 		t.Fatalf("%v: %s", err, answers[1].Body)
 	}
-	rest := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?after="+page.Next)
+	rest := get[list[scheduleRow]](h, "/queues/orders/schedules?after="+page.Next)
 	if audit := answers[5].Body.String(); !strings.Contains(audit, `schedule nightly: note \"…\"`) {
 		t.Errorf("the audit: %s", audit)
 	}
@@ -267,7 +267,7 @@ func TestTheNoteOfAPauseIsHiddenWithIDs(t *testing.T) {
 		inspect.ScheduleSelection{Name: "nightly"}, "secret-1 asked us"); err != nil {
 		t.Fatal(err)
 	}
-	rows := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules")
+	rows := get[list[scheduleRow]](h, "/queues/orders/schedules")
 	if len(rows.Items) != 1 || rows.Items[0].Note != "…" {
 		t.Errorf("%+v", rows)
 	}
@@ -283,7 +283,7 @@ func TestPagesOfSchedulesAreBoundedInBytes(t *testing.T) {
 	}
 	var lengths []int
 	for next, more := "", true; more; more = next != "" {
-		page := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?limit=1000&payloads=1&after="+next)
+		page := get[list[scheduleRow]](h, "/queues/orders/schedules?limit=1000&payloads=1&after="+next)
 		lengths, next = append(lengths, len(page.Items)), page.Next
 	}
 	if diff := cmp.Diff([]int{128, 72}, lengths); diff != "" {

@@ -104,8 +104,8 @@ func TestAnActionThatIsNotUnderstoodDoesNothing(t *testing.T) {
 		refused(t, tt.path+" "+tt.body,
 			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/"+tt.path, tt.body)), 400, tt.want)
 		h.api = h.over(h.store, Options{})
-		letters := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?payloads=9").Items
-		if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 2 ||
+		letters := get[list[deadRow]](h, "/queues/orders/morgue?payloads=9").Items
+		if jobs := get[list[jobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 2 ||
 			len(letters) != 2 || !slices.Equal(texts(t, letters[0].Payloads), []string{"p"}) {
 			t.Errorf("%s %s left %+v and %+v", tt.path, tt.body, jobs, letters)
 		}
@@ -122,7 +122,7 @@ func TestAMatchChoosesJobsByTheirError(t *testing.T) {
 			service.BulkBody{Match: &service.Match{Error: "boom"}}); reply.Handled != 2 || reply.Continue != "" {
 			t.Errorf("%+v", reply)
 		}
-		if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 ||
+		if jobs := get[list[jobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 ||
 			jobs[0].ID != "c" {
 			t.Errorf("%+v are left", jobs)
 		}
@@ -204,7 +204,7 @@ func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 		nonces := map[string]int{}
 		after, target := "", base+"/queues/orders/morgue?limit=1&after="
 		for page := 0; page == 0 || after != ""; page++ {
-			after = read[service.List[service.DeadRow]](t,
+			after = read[list[deadRow]](t,
 				answerOf(h.api, request(http.MethodGet, target+after, ""))).Next
 			if after == "" {
 				break
@@ -223,7 +223,7 @@ func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 		}
 		// A key that is drawn is drawn anew.
 		drawn := Options{RedactID: func(string, string) string { return "someone" }}
-		next := read[service.List[service.DeadRow]](t,
+		next := read[list[deadRow]](t,
 			answerOf(h.over(h.store, drawn), request(http.MethodGet, target, ""))).Next
 		refused(t, "a cursor of another API",
 			answerOf(h.over(h.store, drawn), request(http.MethodGet, target+next, "")), 400, "invalid-cursor")
@@ -238,7 +238,7 @@ func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 func TestNoErrorIsShownWhereThereIsNone(t *testing.T) {
 	h := newHouse(t, Options{RedactError: func(string, string, string) string { return "an error" }})
 	h.push("a", 0, "p")
-	if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 ||
+	if jobs := get[list[jobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 ||
 		jobs[0].LastError != "" {
 		t.Errorf("%+v", jobs)
 	}
@@ -249,11 +249,11 @@ func TestFindLooksForClaimsAndDamageToo(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("a", 0, "p")
 	h.turn(core.ShardOf("a", houseShards), 1)
-	found := get[service.List[service.FoundRow]](h, "/find?id=a").Items
+	found := get[list[foundRow]](h, "/find?id=a").Items
 	if len(found) != 1 || found[0].Claimed == nil || found[0].Claimed.ID != "a" || found[0].Queued != nil {
 		t.Errorf("%+v", found)
 	}
-	if found := get[service.List[service.FoundRow]](h, "/find?id=b").Items; len(found) != 0 {
+	if found := get[list[foundRow]](h, "/find?id=b").Items; len(found) != 0 {
 		t.Errorf("an id that is nowhere: %+v", found)
 	}
 	h.api = h.over(storekit.Intercept(h.store, func(
@@ -265,7 +265,7 @@ func TestFindLooksForClaimsAndDamageToo(t *testing.T) {
 		}
 		return err
 	}), Options{})
-	if found := get[service.List[service.FoundRow]](h, "/find?id=b").Items; len(found) != 1 ||
+	if found := get[list[foundRow]](h, "/find?id=b").Items; len(found) != 1 ||
 		!slices.Equal(found[0].Damaged, []string{"dead"}) {
 		t.Errorf("what is damaged: %+v", found)
 	}

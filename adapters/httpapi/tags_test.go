@@ -28,7 +28,7 @@ func (h *house) pushTagged(tags string, ids ...string) {
 	}
 }
 
-func jobIDs(rows []service.JobRow) (ids []string) {
+func jobIDs(rows []jobRow) (ids []string) {
 	for _, row := range rows {
 		ids = append(ids, row.ID)
 	}
@@ -41,7 +41,7 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 	h.pushTagged("vip import-7", "a", "b")
 	h.pushTagged("import-7", "c")
 	h.push("d", 0, "p")
-	all := get[service.List[service.JobRow]](h, "/queues/orders/jobs?sort=id")
+	all := get[list[jobRow]](h, "/queues/orders/jobs?sort=id")
 	if row := all.Items[0]; row.ID != "a" || !slices.Equal(row.Tags, []string{"import-7", "vip"}) ||
 		all.Items[3].Tags != nil {
 		t.Errorf("jobs %+v", all.Items)
@@ -52,13 +52,13 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 		"tag=none":                           "[]",
 		"tag=import-7&fresh=true&payloads=3": "[a b c]",
 	} {
-		page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?"+query)
+		page := get[list[jobRow]](h, "/queues/orders/jobs?"+query)
 		if got := fmt.Sprint(jobIDs(page.Items)); got != want || page.Next != "" {
 			t.Errorf("%s: %s and next %q; want %s", query, got, page.Next, want)
 		}
 	}
-	first := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=import-7&sort=id&limit=2")
-	second := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=import-7&sort=id&limit=2&after="+first.Next)
+	first := get[list[jobRow]](h, "/queues/orders/jobs?tag=import-7&sort=id&limit=2")
+	second := get[list[jobRow]](h, "/queues/orders/jobs?tag=import-7&sort=id&limit=2&after="+first.Next)
 	if len(first.Items) != 2 || fmt.Sprint(jobIDs(second.Items)) != "[c]" || second.Next != "" {
 		t.Errorf("pages of two: %+v, then %+v", first, second)
 	}
@@ -72,7 +72,7 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 	if r := post[service.BulkReply](h, "/queues/orders/jobs/bury", match("vip")); r.Handled != 2 {
 		t.Errorf("buried by a tag: %+v; want 2", r)
 	}
-	dead := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?tag=vip&sort=id")
+	dead := get[list[deadRow]](h, "/queues/orders/morgue?tag=vip&sort=id")
 	if len(dead.Items) != 2 || !slices.Equal(dead.Items[1].Tags, []string{"import-7", "vip"}) {
 		t.Errorf("dead letters by a tag: %+v", dead.Items)
 	}
@@ -87,7 +87,7 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 	for index := range houseShards {
 		h.turn(index, 10)
 	}
-	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed?tag=vip"); len(page.Items) != 2 ||
+	if page := get[list[claimedRow]](h, "/queues/orders/claimed?tag=vip"); len(page.Items) != 2 ||
 		len(page.Items[0].Tags) != 2 {
 		t.Errorf("claimed by a tag: %+v", page.Items)
 	}
@@ -97,14 +97,14 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 // while it runs.
 func TestATagFindsAJobWhileItIsThere(t *testing.T) {
 	h := newHouse(t, Options{})
-	found := func(when, list string, want ...string) {
+	found := func(when, path string, want ...string) {
 		t.Helper()
 		var ids []string
-		for _, row := range get[service.List[service.JobRow]](h, "/queues/orders/"+list+"?tag=foo").Items {
+		for _, row := range get[list[jobRow]](h, "/queues/orders/"+path+"?tag=foo").Items {
 			ids = append(ids, row.ID)
 		}
 		if !slices.Equal(ids, want) {
-			t.Errorf("%s the tag finds %q among the %s, want %q", when, ids, list, want)
+			t.Errorf("%s the tag finds %q among the %s, want %q", when, ids, path, want)
 		}
 	}
 	h.pushTagged("", "a")
@@ -154,7 +154,7 @@ func TestAPageByTagIsBounded(t *testing.T) {
 	pages := 0
 	var found []string
 	for next := ""; pages == 0 || next != ""; pages++ {
-		page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=rare&payloads=1&after="+next)
+		page := get[list[jobRow]](h, "/queues/orders/jobs?tag=rare&payloads=1&after="+next)
 		found, next = append(found, jobIDs(page.Items)...), page.Next
 	}
 	if pages != 2 || fmt.Sprint(found) != "[z]" {
@@ -165,7 +165,7 @@ func TestAPageByTagIsBounded(t *testing.T) {
 func TestTagsAreNotShownWithRedactedIDs(t *testing.T) {
 	h := newHouse(t, Options{RedactID: func(_, id string) string { return "#" }})
 	h.pushTagged("ann", "a")
-	page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=ann")
+	page := get[list[jobRow]](h, "/queues/orders/jobs?tag=ann")
 	if len(page.Items) != 1 || page.Items[0].Tags != nil || page.Items[0].ID != "#" {
 		t.Errorf("%+v; want a job without its id and its tags", page.Items)
 	}
@@ -186,7 +186,7 @@ func TestClaimedJobsByTag(t *testing.T) {
 	for index := range houseShards {
 		h.turn(index, 10)
 	}
-	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed?tag=vip"); len(page.Items) != 2 {
+	if page := get[list[claimedRow]](h, "/queues/orders/claimed?tag=vip"); len(page.Items) != 2 {
 		t.Errorf("claimed by a tag: %+v; want 2 of 4", page.Items)
 	}
 }
@@ -197,7 +197,7 @@ func TestAMoveOfDeadLettersByTag(t *testing.T) {
 	h.pushTagged("vip", "a", "b")
 	h.pushTagged("", "c", "d")
 	h.end(core.Buried, "boom")
-	if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?tag=vip"); len(page.Items) != 2 {
+	if page := get[list[deadRow]](h, "/queues/orders/morgue?tag=vip"); len(page.Items) != 2 {
 		t.Errorf("dead letters by a tag: %+v; want 2 of 4", page.Items)
 	}
 	body := service.MoveBody{BulkBody: service.BulkBody{Match: &service.Match{Tag: "vip"}}, To: "moved"}
@@ -210,7 +210,7 @@ func TestTagsOfDeadLettersAreNotShownWithRedactedIDs(t *testing.T) {
 	h := newHouse(t, Options{RedactID: func(_, id string) string { return "#" }})
 	h.pushTagged("ann", "a")
 	h.end(core.Buried, "boom")
-	page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?tag=ann")
+	page := get[list[deadRow]](h, "/queues/orders/morgue?tag=ann")
 	if len(page.Items) != 1 || page.Items[0].Tags != nil {
 		t.Errorf("%+v; want a dead letter without its tags", page.Items)
 	}

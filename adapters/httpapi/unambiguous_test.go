@@ -14,6 +14,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/internal/shown"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -75,9 +76,9 @@ func TestFieldsHaveSimpleNames(t *testing.T) {
 		if route.body == nil {
 			continue
 		}
-		for _, f := range jsonFields(route.body) {
-			if strings.Trim(f.name, fieldLetters) != "" {
-				t.Errorf("%s: %q", route.path, f.name)
+		for _, f := range shown.Fields(route.body) {
+			if strings.Trim(f.Name, fieldLetters) != "" {
+				t.Errorf("%s: %q", route.path, f.Name)
 			}
 		}
 	}
@@ -142,7 +143,7 @@ func TestNoCheckpointHasTheNameOfAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RedactError: func(string, string, string) string { return "an error" }})
 		h.dead("dsn-secret", numbered("a", 1500)...)
-		groups := get[service.GroupsReply](h, "/queues/orders/groups")
+		groups := get[groupsReply](h, "/queues/orders/groups")
 		body := service.BulkBody{Match: &service.Match{Group: service.Given(groups.Items[0].Group)}}
 		w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", string(marshalled(t, body))))
 		holdsNoSecret(t, "revive", w.Body.String(), "dsn-secret")
@@ -186,7 +187,7 @@ func TestFindInAllSaysWhichQueuesDoNotAnswer(t *testing.T) {
 		{[]string{"orders"}, []string{core.Shard{Queue: "orders", Index: core.ShardOf("a", houseShards)}.String()}},
 	} {
 		finds, lost = 0, tt.lost
-		page := get[service.List[service.FoundRow]](h, "/find?id=a")
+		page := get[list[foundRow]](h, "/find?id=a")
 		if diff := cmp.Diff(tt.want, page.Unreached); diff != "" {
 			t.Errorf("unreached (-want +got):\n%s", diff)
 		}
@@ -243,7 +244,7 @@ func TestASearchInAllQueuesIsBoundedInBytes(t *testing.T) {
 		}
 	}
 	shown, counted := 0, 0
-	for _, row := range get[service.List[service.FoundRow]](h, "/find?id=a&payloads=1000").Items {
+	for _, row := range get[list[foundRow]](h, "/find?id=a&payloads=1000").Items {
 		shown, counted = shown+len(row.Queued.Payloads), counted+row.Queued.PayloadCount
 	}
 	if shown != 14 || counted != 60 {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -55,21 +56,8 @@ func (a *app) auditCommand() *cobra.Command {
 	return c
 }
 
-// auditColumns are the columns of an action, named like the fields of the HTTP API.
-var auditColumns = columns[inspect.Action]{
-	{"at", false, func(a *inspect.Action) any { return a.At }},
-	{"action", false, func(a *inspect.Action) any { return a.Verb }},
-	{"queue", false, func(a *inspect.Action) any { return a.Queue }},
-	{"ids", false, func(a *inspect.Action) any { return a.IDs }},
-	{"named", true, func(a *inspect.Action) any { return a.Named }},
-	{"prefix", true, func(a *inspect.Action) any { return a.Prefix }},
-	{"group", true, func(a *inspect.Action) any { return a.Group }},
-	{"filter", false, func(a *inspect.Action) any { return a.Filter }},
-	{"actor", false, func(a *inspect.Action) any { return a.Actor.Name }},
-	{"from", true, func(a *inspect.Action) any { return a.Actor.From }},
-	{"reason", false, func(a *inspect.Action) any { return a.Actor.Reason }},
-	{"ended", false, func(a *inspect.Action) any { return a.Ended }},
-	{"handled", false, func(a *inspect.Action) any { return a.Handled }},
-	{"took_seconds", true, func(a *inspect.Action) any { return a.Took }},
-	{"error", false, func(a *inspect.Action) any { return a.Error }},
-}
+// auditColumns are the columns of an action.
+var auditColumns = within(
+	fieldColumns[service.AuditRow]().moved("ended", "actor", "from", "reason"),
+	func(a *inspect.Action) *service.AuditRow { return new(service.AuditOf(a)) },
+)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -15,17 +14,6 @@ import (
 
 	"github.com/skeinq/skein/internal/figures"
 )
-
-// octets adds bytes: as text if they are UTF-8, and otherwise in Base64 under the name with the
-// suffix _base64.
-func (o *object) octets(name string, data []byte) {
-	text := string(data)
-	if !utf8.Valid(data) {
-		name, text = name+"_base64", base64.StdEncoding.EncodeToString(data)
-	}
-	o.heads = append(o.heads, head{name: name})
-	o.values = append(o.values, text)
-}
 
 // dueTime is when a job may run. A held job has a time that never comes, which only programs see.
 type dueTime struct {

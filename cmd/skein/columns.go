@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
+	"slices"
 	"time"
 
-	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // column is one shown value of a T: a column of the table, and a field of the JSON object.
@@ -20,8 +22,71 @@ type column[T any] struct {
 }
 
 // columns are the values that a command shows, in every format. They are named like the fields of
-// the HTTP API, and are in the file of the command.
+// the HTTP API. The file of the command has them: those of a record by fieldColumns, and others by
+// hand.
 type columns[T any] []column[T]
+
+// fieldColumns returns the columns of the fields of a record, as the tags of its struct describe
+// them; see package internal/shown.
+func fieldColumns[T any]() (cols columns[T]) {
+	for _, f := range shown.Fields(reflect.TypeFor[T]()) {
+		cols = append(cols, column[T]{f.Name, f.Wide, func(v *T) any { return valueOf(f.Read(v)) }})
+	}
+	return cols
+}
+
+// valueOf returns the value of a field as the value of a column.
+func valueOf(v any) any {
+	switch v := v.(type) {
+	case *shown.Object:
+		return objectOf(v)
+	case []*shown.Object:
+		rows := make([]*object, len(v))
+		for at := range v {
+			rows[at] = objectOf(v[at])
+		}
+		return rows
+	}
+	return v
+}
+
+// objectOf returns an object without its unknown values.
+func objectOf(of *shown.Object) *object {
+	if of == nil {
+		return nil
+	}
+	o := &object{}
+	for at := range of.Fields {
+		if v := shown.Known(of.Values[at]); v != nil {
+			o.heads = append(o.heads, head{name: of.Fields[at].Name})
+			o.values = append(o.values, valueOf(v))
+		}
+	}
+	return o
+}
+
+// with returns the columns with another value for a column.
+func (cols columns[T]) with(name string, of func(*T) any) columns[T] {
+	for at := range cols {
+		if cols[at].name == name {
+			cols[at].of = of
+		}
+	}
+	return cols
+}
+
+// moved returns the columns with the named ones before another column, or at the end for "".
+func (cols columns[T]) moved(before string, names ...string) columns[T] {
+	named := func(c column[T]) bool { return slices.Contains(names, c.name) }
+	rest := slices.DeleteFunc(slices.Clone(cols), named)
+	moved := slices.DeleteFunc(slices.Clone(cols), func(c column[T]) bool { return !named(c) })
+
+	at := slices.IndexFunc(rest, func(c column[T]) bool { return c.name == before })
+	if at < 0 {
+		at = len(rest)
+	}
+	return slices.Insert(rest, at, moved...)
+}
 
 // within returns the columns of a part of a T as columns of the T.
 func within[T, P any](cols columns[P], part func(*T) *P) columns[T] {
@@ -114,22 +179,4 @@ func forPrograms(v any) any {
 		}
 	}
 	return v
-}
-
-// payloadRow returns a payload, with names of the HTTP API. It has no meta if the payload has none.
-func payloadRow(p *core.Payload) *object {
-	o := &object{heads: []head{{name: "score"}}, values: []any{p.Score}}
-	o.octets("data", p.Data)
-	if p.Meta != nil {
-		o.octets("meta", p.Meta)
-	}
-	return o
-}
-
-func payloadRows(list []core.Payload) []*object {
-	rows := make([]*object, len(list))
-	for at := range list {
-		rows[at] = payloadRow(&list[at])
-	}
-	return rows
 }

@@ -157,8 +157,8 @@ func TestEachHelpHasAnExample(t *testing.T) {
 	}
 }
 
-// shown is a call of the command in a page: skein and the names that follow it.
-var shown = regexp.MustCompile("`skein((?: [a-z][a-z-]*)+)")
+// quotedCall is a call of the command in a page: skein and the names that follow it.
+var quotedCall = regexp.MustCompile("`skein((?: [a-z][a-z-]*)+)")
 
 // TestPagesShowCommandsThatThereAre checks the calls of skein that pages quote.
 func TestPagesShowCommandsThatThereAre(t *testing.T) {
@@ -178,7 +178,7 @@ func TestPagesShowCommandsThatThereAre(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		for _, call := range shown.FindAllStringSubmatch(string(text), -1) {
+		for _, call := range quotedCall.FindAllStringSubmatch(string(text), -1) {
 			calls++
 			words := strings.Fields(call[1])
 			c, rest, err := (&app{}).root().Find(words)

@@ -9,15 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
-var checkColumns = columns[inspect.Check]{
-	{"status", false, func(c *inspect.Check) any { return c.Status.String() }},
-	{"name", false, func(c *inspect.Check) any { return c.Name }},
-	{"server", false, func(c *inspect.Check) any { return c.Server }},
-	{"value", false, func(c *inspect.Check) any { return c.Value }},
-	{"advice", false, func(c *inspect.Check) any { return c.Advice }},
-}
+var checkColumns = within(fieldColumns[service.CheckRow]().moved("name", "status"),
+	func(c *inspect.Check) *service.CheckRow { return new(service.CheckOf(c)) })
 
 func (a *app) doctorCommand() *cobra.Command {
 	return a.command(

@@ -7,19 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
-var historyColumns = columns[inspect.MinuteStats]{
-	{"at", false, func(m *inspect.MinuteStats) any { return m.At }},
-	{"processed", false, func(m *inspect.MinuteStats) any { return int64(m.Processed) }},
-	{"failed", false, func(m *inspect.MinuteStats) any { return int64(m.Failed) }},
-	{"wait_p50", false, func(m *inspect.MinuteStats) any { return m.Wait.Quantile(0.5) }},
-	{"wait_p99", false, func(m *inspect.MinuteStats) any { return m.Wait.Quantile(0.99) }},
-	{"wait_mean", true, func(m *inspect.MinuteStats) any { return m.WaitMean }},
-	{"run_p50", false, func(m *inspect.MinuteStats) any { return m.Run.Quantile(0.5) }},
-	{"run_p99", false, func(m *inspect.MinuteStats) any { return m.Run.Quantile(0.99) }},
-	{"run_mean", true, func(m *inspect.MinuteStats) any { return m.RunMean }},
-}
+var historyColumns = within(fieldColumns[service.HistoryRow](), func(m *inspect.MinuteStats) *service.HistoryRow {
+	return new(service.HistoryOf(m))
+})
 
 // history returns the command that shows the past of a queue by minute.
 func (a *app) history() *cobra.Command {

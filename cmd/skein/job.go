@@ -3,82 +3,40 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
-var jobColumns = columns[inspect.QueuedJob]{
-	{"id", false, func(j *inspect.QueuedJob) any { return j.ID }},
-	{"perform_at", false, func(j *inspect.QueuedJob) any { return dueTime{j.PerformAt, j.Held} }},
-	{"retries", false, func(j *inspect.QueuedJob) any { return j.Retries }},
-	{"held", true, func(j *inspect.QueuedJob) any { return j.Held }},
-	{"recoveries", true, func(j *inspect.QueuedJob) any { return j.Recoveries }},
-	{"first_push", true, func(j *inspect.QueuedJob) any { return j.FirstPush }},
-	{"payload_count", false, func(j *inspect.QueuedJob) any { return j.PayloadCount }},
-	{"last_error", false, func(j *inspect.QueuedJob) any { return j.LastError }},
-	{"tags", true, func(j *inspect.QueuedJob) any { return j.Tags }},
-	{"payloads", true, func(j *inspect.QueuedJob) any { return payloadRows(j.Payloads) }},
-	{"cursor", true, func(j *inspect.QueuedJob) any { return j.Cursor.String() }},
-}
+var jobColumns = fieldColumns[inspect.QueuedJob]().moved("last_error", "payload_count").
+	with("perform_at", func(j *inspect.QueuedJob) any { return dueTime{j.PerformAt, j.Held} })
 
-var claimedColumns = append(
-	within(jobColumns, func(j *inspect.ClaimedJob) *inspect.QueuedJob { return &j.QueuedJob }),
-	columns[inspect.ClaimedJob]{
-		{"shard", false, func(j *inspect.ClaimedJob) any { return j.Shard.String() }},
-		{"owner", true, func(j *inspect.ClaimedJob) any { return j.Owner }},
-		{"node", false, func(j *inspect.ClaimedJob) any { return j.Node }},
-		{"token", true, func(j *inspect.ClaimedJob) any { return j.Token }},
-		{"since", false, func(j *inspect.ClaimedJob) any { return j.Since }},
-		{"begun", true, func(j *inspect.ClaimedJob) any { return j.Begun }},
-		{"lease_over", false, func(j *inspect.ClaimedJob) any { return j.LeaseOver }},
-		{"lease_until", true, func(j *inspect.ClaimedJob) any { return j.LeaseUntil }},
-		{"cancelled", false, func(j *inspect.ClaimedJob) any { return j.Cancelled }},
-		{"drop", true, func(j *inspect.ClaimedJob) any { return j.Drop }},
-	}...,
-)
+var claimedColumns = fieldColumns[inspect.ClaimedJob]().moved("last_error", "payload_count").
+	with("perform_at", func(j *inspect.ClaimedJob) any { return dueTime{j.PerformAt, j.Held} })
 
 // payloadColumns are the columns of a payload in a list. Bytes that are not text are in Base64.
-var payloadColumns = columns[inspect.StoredPayload]{
-	{"score", false, func(p *inspect.StoredPayload) any { return p.Score }},
-	{"data", false, func(p *inspect.StoredPayload) any { return textOf(p.Data) }},
-	{"data_base64", false, func(p *inspect.StoredPayload) any { return base64Of(p.Data) }},
-	{"meta", true, func(p *inspect.StoredPayload) any { return textOf(p.Meta) }},
-	{"meta_base64", true, func(p *inspect.StoredPayload) any { return base64Of(p.Meta) }},
-	{"cursor", true, func(p *inspect.StoredPayload) any { return p.Cursor.String() }},
-}
+var payloadColumns = append(
+	within(fieldColumns[service.Payload](), func(p *inspect.StoredPayload) *service.Payload {
+		return &service.Payload{Score: p.Score, Data: p.Data, Meta: p.Meta}
+	}),
+	column[inspect.StoredPayload]{"cursor", true, func(p *inspect.StoredPayload) any { return p.Cursor.String() }},
+)
 
-// textOf returns bytes as text. It returns nil if data is nil or not UTF-8.
-func textOf(data []byte) any {
-	if data == nil || !utf8.Valid(data) {
-		return nil
-	}
-	return string(data)
-}
-
-// base64Of returns bytes that are not UTF-8 in Base64, and nil for others.
-func base64Of(data []byte) any {
-	if utf8.Valid(data) {
-		return nil
-	}
-	return base64.StdEncoding.EncodeToString(data)
-}
-
-var foundColumns = columns[inspect.Found]{
-	{"queue", false, func(f *inspect.Found) any { return f.Shard.Queue }},
-	{"id", false, func(f *inspect.Found) any { return f.ID }},
-	{"shard", false, func(f *inspect.Found) any { return f.Shard.String() }},
-	{"queued", false, func(f *inspect.Found) any { return jobColumns.row(f.Queued) }},
-	{"claimed", false, func(f *inspect.Found) any { return claimedColumns.row(f.Claimed) }},
-	{"dead", false, func(f *inspect.Found) any { return deadColumns.row(f.DeadLetter) }},
-	{"damaged", true, func(f *inspect.Found) any { return f.Damaged }},
-}
+var foundColumns = append(
+	columns[inspect.Found]{
+		{"queue", false, func(f *inspect.Found) any { return f.Shard.Queue }},
+		{"id", false, func(f *inspect.Found) any { return f.ID }},
+	},
+	fieldColumns[inspect.Found]().
+		with("queued", func(f *inspect.Found) any { return jobColumns.row(f.Queued) }).
+		with("claimed", func(f *inspect.Found) any { return claimedColumns.row(f.Claimed) }).
+		with("dead", func(f *inspect.Found) any { return deadColumns.row(f.DeadLetter) })...,
+)
 
 func (a *app) jobCommand() *cobra.Command {
 	c := group("job", "Show jobs, push them, and act on them",

@@ -13,24 +13,12 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-var deadColumns = columns[inspect.DeadLetter]{
-	{"id", false, func(d *inspect.DeadLetter) any { return d.ID }},
-	{"changed_at", false, func(d *inspect.DeadLetter) any { return d.ChangedAt }},
-	{"payload_count", false, func(d *inspect.DeadLetter) any { return d.PayloadCount }},
-	{"last_error", false, func(d *inspect.DeadLetter) any { return d.LastError }},
-	{"tags", true, func(d *inspect.DeadLetter) any { return d.Tags }},
-	{"group", true, func(d *inspect.DeadLetter) any { return d.Group }},
-	{"payloads", true, func(d *inspect.DeadLetter) any { return payloadRows(d.Payloads) }},
-	{"cursor", true, func(d *inspect.DeadLetter) any { return d.Cursor.String() }},
-}
+var deadColumns = fieldColumns[inspect.DeadLetter]().moved("last_error", "payload_count").moved("group", "tags")
 
-var groupColumns = columns[inspect.Group]{
-	{"group", true, func(g *inspect.Group) any { return g.Name }},
-	{"name", false, func(g *inspect.Group) any { return g.Name }},
-	{"count", false, func(g *inspect.Group) any { return g.Count }},
-	{"first", false, func(g *inspect.Group) any { return g.First }},
-	{"last", false, func(g *inspect.Group) any { return g.Last }},
-}
+var groupColumns = append(
+	columns[inspect.Group]{{"group", true, func(g *inspect.Group) any { return g.Name }}},
+	fieldColumns[inspect.Group]()...,
+)
 
 func (a *app) morgueCommand() *cobra.Command {
 	return group("morgue", "Show dead letters, revive them, and move them between stores",

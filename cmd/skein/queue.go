@@ -9,13 +9,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-var queueColumns = columns[inspect.Queue]{
-	{"name", false, func(q *inspect.Queue) any { return q.Name }},
-	{"shards", false, func(q *inspect.Queue) any { return q.Shards }},
-	{"index_ids", false, func(q *inspect.Queue) any { return q.IndexIDs }},
-	{"merge", true, func(q *inspect.Queue) any { return q.Merge.String() }},
-	{"paused", false, func(q *inspect.Queue) any { return q.Paused }},
-}
+var queueColumns = fieldColumns[inspect.Queue]()
 
 var shardColumns = append(
 	append(columns[inspect.ShardStats]{

@@ -2,38 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
 )
 
-var quarantineColumns = columns[inspect.QuarantinedRecord]{
-	{"shard", true, func(q *inspect.QuarantinedRecord) any { return q.Shard.String() }},
-	{"index", false, func(q *inspect.QuarantinedRecord) any { return q.Shard.Index }},
-	{"key", false, func(q *inspect.QuarantinedRecord) any { return q.Key }},
-	{"id", false, func(q *inspect.QuarantinedRecord) any { return q.ID }},
-	{"place", false, func(q *inspect.QuarantinedRecord) any { return q.Place }},
-	{"since", false, func(q *inspect.QuarantinedRecord) any { return q.Since }},
-	{"reason", false, func(q *inspect.QuarantinedRecord) any { return q.Reason }},
-	{"size", false, func(q *inspect.QuarantinedRecord) any { return q.Size }},
-	{"data", true, func(q *inspect.QuarantinedRecord) any { return textIf(utf8.Valid(q.Stored), string(q.Stored)) }},
-	{"data_base64", true, func(q *inspect.QuarantinedRecord) any {
-		return textIf(!utf8.Valid(q.Stored), base64.StdEncoding.EncodeToString(q.Stored))
-	}},
-}
-
-// textIf returns a text if it is there, else an unknown value.
-func textIf(there bool, text string) any {
-	if !there {
-		return nil
-	}
-	return text
-}
+var quarantineColumns = fieldColumns[inspect.QuarantinedRecord]()
 
 var recountColumns = columns[inspect.Recounted]{
 	{"shard", false, func(r *inspect.Recounted) any { return r.Shard.String() }},

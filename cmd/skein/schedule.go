@@ -3,50 +3,50 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/internal/specs"
 )
 
-// scheduleColumns are the columns of a schedule, named like the fields of the HTTP API.
-var scheduleColumns = columns[inspect.Schedule]{
-	{"name", false, func(s *inspect.Schedule) any { return s.Name }},
-	{"id", false, func(s *inspect.Schedule) any { return s.ID }},
-	{"shard", true, func(s *inspect.Schedule) any { return core.Shard{Queue: s.Queue, Index: s.Shard}.String() }},
-	{"spec", true, func(s *inspect.Schedule) any { return s.Spec }},
-	{"words", false, func(s *inspect.Schedule) any { return specs.Words(s.Spec) }},
-	{"zone", false, func(s *inspect.Schedule) any { return specs.Zone(s.Spec) }},
-	{"next", false, func(s *inspect.Schedule) any { return nextTime{nextOf(s), s.Paused, s.Late} }},
-	{"due", true, func(s *inspect.Schedule) any { return s.Due }},
-	{"late_seconds", false, func(s *inspect.Schedule) any { return s.Late }},
-	{"paused", false, func(s *inspect.Schedule) any { return s.Paused }},
-	{"note", false, func(s *inspect.Schedule) any { return s.Note }},
-	{"paused_by", true, func(s *inspect.Schedule) any { return s.PausedBy }},
-	{"paused_at", true, func(s *inspect.Schedule) any { return pausedAt(s) }},
-	{"jitter_seconds", true, func(s *inspect.Schedule) any { return s.Jitter }},
-	{"catchup_most", true, func(s *inspect.Schedule) any { return max(1, s.Catchup.Most) }},
-	{"catchup_within_seconds", true, func(s *inspect.Schedule) any { return s.Catchup.Within }},
-	{"skip", true, func(s *inspect.Schedule) any { return s.Skip }},
-	{"score", true, func(s *inspect.Schedule) any {
-		if !s.FixedScore {
-			return nil
+// scheduleColumns are the columns of a schedule in a list. Its other fields are only shown for one.
+var scheduleColumns = slices.DeleteFunc(scheduleFields(), func(c column[service.ScheduleRow]) bool {
+	return slices.Contains(onlyOfOne(), c.name)
+})
+
+// onlyOfOne returns the names of the fields that only skein schedule show has.
+func onlyOfOne() []string { return []string{"payload", "recent", "backfill"} }
+
+// scheduleFields returns the columns of all fields of a schedule.
+func scheduleFields() columns[service.ScheduleRow] {
+	return fieldColumns[service.ScheduleRow]().
+		with("next", func(s *service.ScheduleRow) any { return nextTime{s.Next, s.Paused, s.Late} })
+}
+
+// scheduleRows yields the rows of schedules.
+func scheduleRows(items iter.Seq2[inspect.Schedule, error]) iter.Seq2[service.ScheduleRow, error] {
+	return func(yield func(service.ScheduleRow, error) bool) {
+		for s, err := range items {
+			if !yield(service.ScheduleOf(&s), err) {
+				return
+			}
 		}
-		return s.Score
-	}},
-	{"tags", true, func(s *inspect.Schedule) any { return s.Tags.List() }},
-	{"set", true, func(s *inspect.Schedule) any { return s.Set }},
-	{"version", true, func(s *inspect.Schedule) any { return s.Version }},
-	{"edited", true, func(s *inspect.Schedule) any { return s.Edited }},
-	{"by", true, func(s *inspect.Schedule) any { return s.By }},
-	{"changed_at", true, func(s *inspect.Schedule) any { return s.ChangedAt.Time() }},
-	{"fired", true, func(s *inspect.Schedule) any { return s.Fired }},
-	{"missed", true, func(s *inspect.Schedule) any { return s.Missed }},
-	{"skipped", true, func(s *inspect.Schedule) any { return s.Skipped }},
-	{"broken", true, func(s *inspect.Schedule) any { return s.Broken }},
+	}
+}
+
+// scheduleObjects returns the shown values of schedules.
+func scheduleObjects(list []inspect.Schedule) []*object {
+	rows := make([]service.ScheduleRow, len(list))
+	for at := range list {
+		rows[at] = service.ScheduleOf(&list[at])
+	}
+	return rowsOf(scheduleColumns, rows)
 }
 
 // nextOf returns the time of the next tick, or the zero time if there is none.
@@ -103,42 +103,20 @@ var scheduleNameColumns = columns[inspect.ScheduleName]{
 
 // shownSchedule is a schedule with its next ticks, for skein schedule show.
 type shownSchedule struct {
-	inspect.Schedule
+	service.ScheduleRow
 	ticks      []nextTick
 	unreadable string
 }
 
 var shownScheduleColumns = append(
-	within(scheduleColumns, func(s *shownSchedule) *inspect.Schedule { return &s.Schedule }),
+	within(scheduleFields().moved("", onlyOfOne()...), func(s *shownSchedule) *service.ScheduleRow {
+		return &s.ScheduleRow
+	}),
 	columns[shownSchedule]{
-		{"payload", false, func(s *shownSchedule) any {
-			o := &object{}
-			o.octets("data", s.Data)
-			if s.Meta != nil {
-				o.octets("meta", s.Meta)
-			}
-			return o
-		}},
-		{"recent", false, func(s *shownSchedule) any { return rowsOf(recentTickColumns, s.Recent) }},
-		{"backfill", false, func(s *shownSchedule) any { return lastBackfillColumns.row(s.Backfill) }},
 		{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(tickColumns, s.ticks) }},
 		{"unreadable", false, func(s *shownSchedule) any { return s.unreadable }},
 	}...,
 )
-
-var recentTickColumns = columns[core.Tick]{
-	{"at", false, func(t *core.Tick) any { return t.Due.Time() }},
-	{"outcome", false, func(t *core.Tick) any { return string(t.Outcome) }},
-	{"late_seconds", false, func(t *core.Tick) any { return t.Late }},
-}
-
-var lastBackfillColumns = columns[core.Backfill]{
-	{"from", false, func(b *core.Backfill) any { return b.From.Time() }},
-	{"to", false, func(b *core.Backfill) any { return b.To.Time() }},
-	{"ticks", false, func(b *core.Backfill) any { return b.Ticks }},
-	{"by", false, func(b *core.Backfill) any { return b.By }},
-	{"at", false, func(b *core.Backfill) any { return b.At.Time() }},
-}
 
 // nextTick is a tick of a schedule to come: in UTC, in the schedule's time zone, and in that of the
 // user.
@@ -217,7 +195,7 @@ func (a *app) showSchedule() *cobra.Command {
 				return err
 			}
 
-			shown := shownSchedule{Schedule: s}
+			shown := shownSchedule{ScheduleRow: service.ScheduleOf(&s)}
 			if shown.ticks, err = a.nextTicks(&s, 5); err != nil {
 				shown.unreadable = err.Error()
 			}

@@ -74,7 +74,7 @@ func (a *app) listSchedules() *cobra.Command {
 
 			limit, none := o.Limit, noSchedule(args[0], o.ScheduleSelection)
 			o.Limit = oneMore(limit)
-			found := orElse(i.Schedules(ctx, args[0], o), none)
+			found := scheduleRows(orElse(i.Schedules(ctx, args[0], o), none))
 			return listLimited(a, scheduleColumns, found, limit, "schedules")
 		},
 	)
@@ -114,7 +114,7 @@ func (a *app) listSchedulesInState(
 	}
 
 	read, cut := 0, ""
-	err = list(a, scheduleColumns, func(yield func(inspect.Schedule, error) bool) {
+	err = list(a, scheduleColumns, scheduleRows(func(yield func(inspect.Schedule, error) bool) {
 		shown := 0
 		for s, err := range i.Schedules(ctx, queue, o) {
 			if err == nil {
@@ -138,7 +138,7 @@ func (a *app) listSchedulesInState(
 		if read == 0 && o.ScheduleSelection != (inspect.ScheduleSelection{}) {
 			yield(inspect.Schedule{}, noSchedule(queue, o.ScheduleSelection))
 		}
-	})
+	}))
 
 	if cut != "" {
 		_, _ = fmt.Fprintln(a.stderr, cut)

@@ -100,7 +100,7 @@ func (t *tableWriter) add(row *object) {
 		}
 
 		switch row.values[at].(type) {
-		case int, int64, float64, time.Duration:
+		case int, int64, uint64, float64, time.Duration:
 			t.right[to] = true
 		}
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,20 +24,7 @@ func (a *app) track(
 		})
 }
 
-// trackedRow is a tracked id, and the reason why its job does not run.
-type trackedRow struct {
-	inspect.TrackedID
-	reason, text string
-	until        time.Time
-}
-
-var trackedColumns = columns[trackedRow]{
-	{"id", false, func(t *trackedRow) any { return t.ID }},
-	{"since", true, func(t *trackedRow) any { return t.Since }},
-	{"reason", false, func(t *trackedRow) any { return t.reason }},
-	{"text", false, func(t *trackedRow) any { return t.text }},
-	{"until", true, func(t *trackedRow) any { return t.until }},
-}
+var trackedColumns = fieldColumns[service.TrackedRow]()
 
 func (a *app) tracked() *cobra.Command {
 	return a.command(
@@ -54,22 +40,22 @@ func (a *app) tracked() *cobra.Command {
 
 // verdicts yields each tracked id with its verdict. An id whose shard can't be reached has the
 // reason service.Unreached, and the last pair is then the error errPart.
-func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2[trackedRow, error] {
-	return func(yield func(trackedRow, error) bool) {
+func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2[service.TrackedRow, error] {
+	return func(yield func(service.TrackedRow, error) bool) {
 		ids, err := i.Tracked(ctx, queue)
 		if err != nil {
-			yield(trackedRow{}, err)
+			yield(service.TrackedRow{}, err)
 			return
 		}
 
 		var missing error
 		for _, t := range ids {
-			row := trackedRow{TrackedID: t}
+			row := service.TrackedRow{ID: t.ID, Since: t.Since}
 			switch v, err := i.Why(ctx, queue, t.ID); {
 			case err == nil:
-				row.reason, row.text, row.until = v.Reason.String(), v.Text, v.Until
+				row.Reason, row.Text, row.Until = v.Reason.String(), v.Text, v.Until
 			case ctx.Err() == nil && ports.FailureOf(err) == ports.FailureUnreachable:
-				row.reason, row.text = service.Unreached, service.UnreachedText
+				row.Reason, row.Text = service.Unreached, service.UnreachedText
 				missing = fmt.Errorf("%w: tracked id %q: %w", errPart, t.ID, err)
 			default:
 				yield(row, fmt.Errorf("tracked id %q: %w", t.ID, err))
@@ -82,7 +68,7 @@ func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2
 		}
 
 		if missing != nil {
-			yield(trackedRow{}, missing)
+			yield(service.TrackedRow{}, missing)
 		}
 	}
 }

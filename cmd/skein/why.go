@@ -30,7 +30,7 @@ var verdictColumns = columns[inspect.Verdict]{
 	{"servers", false, func(v *inspect.Verdict) any { return v.Servers }},
 	{"servers_unknown", true, func(v *inspect.Verdict) any { return v.ServersUnknown }},
 	{"found", false, func(v *inspect.Verdict) any { return foundColumns.row(&v.Found) }},
-	{"schedules", true, func(v *inspect.Verdict) any { return rowsOf(scheduleColumns, v.Schedules) }},
+	{"schedules", true, func(v *inspect.Verdict) any { return scheduleObjects(v.Schedules) }},
 	{"as_of", true, func(v *inspect.Verdict) any { return v.Now }},
 }
 

@@ -156,11 +156,11 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 	ref := inspect.DeadLetterPayloads{ID: b.ID}
 	replace := make(map[string][]byte, len(b.Edits))
 	for _, e := range b.Edits {
-		before, err := e.Old.Bytes()
+		before, err := octets(&e.Old)
 		if err != nil {
 			return nil, err
 		}
-		if replace[string(before)], err = e.New.Bytes(); err != nil {
+		if replace[string(before)], err = octets(&e.New); err != nil {
 			return nil, err
 		}
 		ref.Payloads = append(ref.Payloads, before)

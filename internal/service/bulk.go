@@ -70,14 +70,14 @@ func (b *MorgueBody) about(a *Action) {
 
 // BulkReply is the progress of an action.
 type BulkReply struct {
-	LookedAt  int       `json:"looked_at" doc:"the number of entries read since the first call"`
-	Handled   int       `json:"handled" doc:"the number of entries changed, or that would be changed by a dry run"`
-	Total     int       `json:"total" doc:"the number of entries at the first call"`
-	Later     int       `json:"later,omitempty" doc:"how many of the newest hundred dead letters were skipped because their time is after before, such as imported ones with a future time; name their ids to act on them"`
-	Continue  string    `json:"continue,omitempty" doc:"the value of continue for the next call; absent if the action is complete, and in a dry run, which is a sample if looked_at is less than total"`
-	Jobs      []JobRow  `json:"jobs,omitempty" doc:"in a dry run, some of the jobs that would change, without payloads"`
-	Dead      []DeadRow `json:"dead,omitempty" doc:"in a dry run, some of the dead letters that would change"`
-	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now; the next call tries them again"`
+	LookedAt  int                       `json:"looked_at" doc:"the number of entries read since the first call"`
+	Handled   int                       `json:"handled" doc:"the number of entries changed, or that would be changed by a dry run"`
+	Total     int                       `json:"total" doc:"the number of entries at the first call"`
+	Later     int                       `json:"later,omitempty" doc:"how many of the newest hundred dead letters were skipped because their time is after before, such as imported ones with a future time; name their ids to act on them"`
+	Continue  string                    `json:"continue,omitempty" doc:"the value of continue for the next call; absent if the action is complete, and in a dry run, which is a sample if looked_at is less than total"`
+	Jobs      []Row[inspect.QueuedJob]  `json:"jobs,omitempty" doc:"in a dry run, some of the jobs that would change, without payloads"`
+	Dead      []Row[inspect.DeadLetter] `json:"dead,omitempty" doc:"in a dry run, some of the dead letters that would change"`
+	Unreached []string                  `json:"unreached,omitempty" doc:"shards that can't be reached now; the next call tries them again"`
 }
 
 // bulkReply returns the answer for a result. After an error it returns a problem that has the
@@ -89,12 +89,8 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 		Total:    r.Total,
 		Later:    r.Later,
 		Continue: c.sealed(string(r.Checkpoint)),
-	}
-	for at := range r.Jobs {
-		reply.Jobs = append(reply.Jobs, c.job(c.queue, &r.Jobs[at], 0))
-	}
-	for at := range r.Samples {
-		reply.Dead = append(reply.Dead, c.deadLetter(c.queue, &r.Samples[at], 0))
+		Jobs:     rowsOf(c, r.Jobs),
+		Dead:     rowsOf(c, r.Samples),
 	}
 
 	unreached, err := c.partial(err)
@@ -246,7 +242,7 @@ func (c *call) onFirst(
 
 	first := make([]inspect.FirstPayload, len(b.First))
 	for at := range b.First {
-		data, err := b.First[at].Payload.Bytes()
+		data, err := octets(&b.First[at].Payload)
 		if err != nil {
 			return nil, err
 		}
@@ -294,7 +290,7 @@ func deadPayloads(letters []LetterPayloads) (inspect.DeadLetterSelection, error)
 	for at, letter := range letters {
 		refs[at].ID, refs[at].Payloads = letter.ID, [][]byte{}
 		for _, p := range letter.Payloads {
-			data, err := p.Bytes()
+			data, err := octets(&p)
 			if err != nil {
 				return inspect.DeadLetterSelection{}, err
 			}

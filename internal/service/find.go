@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // FindQuery names an id to look for.
@@ -26,26 +27,13 @@ func (q *FindQuery) about(a *Action) {
 
 // FoundRow is everything that a queue holds for an id.
 type FoundRow struct {
-	Queue   string      `json:"queue" doc:"the queue"`
-	Shard   string      `json:"shard" doc:"the shard of the id"`
-	Queued  *JobRow     `json:"queued,omitempty" doc:"the queued job"`
-	Claimed *ClaimedRow `json:"claimed,omitempty" doc:"the claimed job"`
-	Dead    *DeadRow    `json:"dead,omitempty" doc:"the dead letter of the id"`
-	Damaged []string    `json:"damaged,omitempty" doc:"places with a record of the id that can't be read: queued, claimed or dead"`
+	Queue string `json:"queue" class:"queue" doc:"the queue"`
+	inspect.Found
 }
 
-func (c *call) foundIn(queue string, f *inspect.Found, payloads int) FoundRow {
-	row := FoundRow{Queue: queue, Shard: f.Shard.String(), Damaged: f.Damaged}
-	if f.Queued != nil {
-		row.Queued = new(c.job(queue, f.Queued, payloads))
-	}
-	if f.Claimed != nil {
-		row.Claimed = new(c.claimedJob(queue, f.Claimed, payloads))
-	}
-	if f.DeadLetter != nil {
-		row.Dead = new(c.deadLetter(queue, f.DeadLetter, payloads))
-	}
-	return row
+// found returns the row of what a queue holds for an id, with payloads if payloads is above 0.
+func (c *call) found(queue string, f *inspect.Found, payloads int) Row[FoundRow] {
+	return view[FoundRow](c, payloads).Row(&FoundRow{queue, *f})
 }
 
 // find looks in one queue, which then always has a row, or in all.
@@ -57,7 +45,7 @@ func (c *call) find(q *FindQuery) (*List[FoundRow], error) {
 	if err != nil {
 		return nil, err
 	}
-	return newList([]FoundRow{c.foundIn(q.Queue, &f, q.Payloads)}), nil
+	return newList([]Row[FoundRow]{c.found(q.Queue, &f, q.Payloads)}), nil
 }
 
 // findInAll looks in all queues. Queues that hold something for the id have a row. Queues whose
@@ -75,7 +63,7 @@ func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 		f, failed := c.inspector.FindSome(c.ctx, queue.Name, q.ID, payloads)
 		switch {
 		case failed == nil && (f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0):
-			reply.Items = append(reply.Items, c.foundIn(queue.Name, &f, q.Payloads))
+			reply.Items = append(reply.Items, c.found(queue.Name, &f, q.Payloads))
 			if bytes += bytesOf(&f); bytes >= maxPageBytes {
 				payloads = 0 // the counts still show that there are payloads
 			}
@@ -138,6 +126,7 @@ func (c *call) payloadsOf(q *PayloadsQuery) (*List[Payload], error) {
 
 	o := inspect.PayloadOptions{Place: payloadPlaces[q.Place], After: after, Limit: q.Limit + 1}
 	reply := newList[Payload](nil)
+	rows := shown.NewView[Payload](redactor{c.Service, true}, shown.Of{Queue: c.queue, ID: q.ID})
 	bytes := 0
 	for p, err := range c.inspector.Payloads(c.ctx, c.queue, q.ID, o) {
 		if err != nil {
@@ -148,9 +137,8 @@ func (c *call) payloadsOf(q *PayloadsQuery) (*List[Payload], error) {
 			break
 		}
 
-		one := []core.Payload{p.Payload}
-		reply.Items = append(reply.Items, c.payloads(c.queue, q.ID, one, 1)...)
-		after, bytes = p.Cursor, bytes+sizeOf(one)
+		reply.Items = append(reply.Items, rows.Row(&Payload{Score: p.Score, Data: p.Data, Meta: p.Meta}))
+		after, bytes = p.Cursor, bytes+len(p.Data)+len(p.Meta)
 	}
 	return reply, nil
 }
@@ -181,16 +169,26 @@ type OwnerRow struct {
 
 // LastChanceRow is a job on its last chance.
 type LastChanceRow struct {
-	Shard string `json:"shard" doc:"its shard"`
-	ID    string `json:"id,omitempty" doc:"the entity that it is about; in a reply about an id it is left out if the job is of another queue"`
+	Queue string `json:"-" class:"queue"`
+	Shard string `json:"shard" class:"public" doc:"its shard"`
+	ID    string `json:"id,omitempty" class:"id" doc:"the entity that it is about; in a reply about an id it is left out if the job is of another queue"`
 }
 
-// lastChance returns the row of a job on its last chance, or nil if there is none.
-func (c *call) lastChance(shard core.Shard, id string) *LastChanceRow {
+// lastChanceOf returns a job on its last chance, not redacted, or nil if there is none.
+func lastChanceOf(shard core.Shard, id string) *LastChanceRow {
 	if id == "" {
 		return nil
 	}
-	return &LastChanceRow{shard.String(), c.ID(shard.Queue, id)}
+	return &LastChanceRow{shard.Queue, shard.String(), id}
+}
+
+// lastChance returns a job on its last chance as it may be shown, or nil if there is none.
+func (c *call) lastChance(shard core.Shard, id string) *LastChanceRow {
+	row := lastChanceOf(shard, id)
+	if row != nil {
+		row.ID = c.ID(shard.Queue, id)
+	}
+	return row
 }
 
 // WhyReply has the reason why the job of an id does not run.
@@ -208,34 +206,38 @@ type WhyReply struct {
 	Busy         int       `json:"busy" doc:"the number of batches of the queue that run on all servers now"`
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
 	// ServersUnknown is Verdict.ServersUnknown.
-	ServersUnknown bool          `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
-	Owner          *OwnerRow     `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
-	Found          FoundRow      `json:"found" doc:"what the queue holds for the id, without payloads"`
-	Schedules      []ScheduleRow `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue has no job of it"`
-	AsOf           time.Time     `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
+	ServersUnknown bool               `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
+	Owner          *OwnerRow          `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
+	Found          Row[FoundRow]      `json:"found" doc:"what the queue holds for the id, without payloads"`
+	Schedules      []Row[ScheduleRow] `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue has no job of it"`
+	AsOf           time.Time          `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
-// Verdict is a reason with its checklist, as a caller may see both.
+// Verdict is a reason with its checklist, as a caller may see both: it is redacted already.
 type Verdict struct {
 	Reason   inspect.Reason
 	Sentence inspect.Sentence
 	Findings []inspect.Finding
 }
 
+// String returns the reason as a sentence.
+func (v Verdict) String() string { return v.Sentence.String() }
+
 // verdict returns a verdict as it may be shown.
 func (c *call) verdict(q *WhyQuery, v *inspect.Verdict) Verdict {
-	shown := Verdict{v.Reason, c.sentence(q, v.Sentence), slices.Clone(v.Findings)}
-	for at := range shown.Findings {
-		f := &shown.Findings[at]
+	redacted := Verdict{v.Reason, c.sentence(q, v.Sentence), slices.Clone(v.Findings)}
+	for at := range redacted.Findings {
+		f := &redacted.Findings[at]
 		f.Value = c.sentence(q, f.Value)
 	}
-	return shown
+	return redacted
 }
 
 // sentence returns a sentence about an id as it may be shown. The caller need not have the right to
 // see the ids of other queues.
 func (c *call) sentence(q *WhyQuery, s inspect.Sentence) inspect.Sentence {
-	shown := make(inspect.Sentence, 0, len(s))
+	r, about := redactor{Service: c.Service}, shown.Of{Queue: q.Queue, ID: q.ID}
+	parts := make(inspect.Sentence, 0, len(s))
 	for _, p := range s {
 		switch p.Kind {
 		case inspect.PartText, inspect.PartSpan:
@@ -243,17 +245,17 @@ func (c *call) sentence(q *WhyQuery, s inspect.Sentence) inspect.Sentence {
 			if p.Shard.Queue != q.Queue {
 				p.ID = ""
 			}
-			p.ID = c.ID(p.Shard.Queue, p.ID)
+			p.ID = r.Text(shown.ID, shown.Of{Queue: p.Shard.Queue}, p.ID)
 		case inspect.PartError:
-			p.Text = c.ErrorText(q.Queue, q.ID, p.Text)
+			p.Text = r.Text(shown.Error, about, p.Text)
 		case inspect.PartNote:
-			p.Text = c.note(q.Queue, q.ID, p.Text)
+			p.Text = r.Text(shown.Note, about, p.Text)
 		default:
 			continue // a kind that is not known here is not shown
 		}
-		shown = append(shown, p)
+		parts = append(parts, p)
 	}
-	return shown
+	return parts
 }
 
 func (c *call) why(q *WhyQuery) (*WhyReply, error) {
@@ -291,16 +293,16 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 		}
 	}
 
-	var schedules []ScheduleRow
+	var schedules []Row[ScheduleRow]
 	for at := range v.Schedules {
 		schedules = append(schedules, c.schedule(&v.Schedules[at], 0))
 	}
 
-	shown := c.verdict(q, &v)
+	verdict := c.verdict(q, &v)
 	return &WhyReply{
 		Reason:         v.Reason.String(),
-		Text:           shown.Sentence.String(),
-		Verdict:        shown,
+		Text:           verdict.String(),
+		Verdict:        verdict,
 		Until:          v.Until.UTC(),
 		Ahead:          v.Ahead,
 		Alone:          c.ID(q.Queue, v.Alone),
@@ -311,7 +313,7 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 		Servers:        servers,
 		ServersUnknown: v.ServersUnknown,
 		Owner:          owner,
-		Found:          c.foundIn(q.Queue, &v.Found, 0),
+		Found:          c.found(q.Queue, &v.Found, 0),
 		Schedules:      schedules,
 		AsOf:           v.Now.UTC(),
 	}, nil

@@ -15,20 +15,17 @@ type GroupsQuery struct {
 
 // GroupRow is a group of dead letters.
 type GroupRow struct {
-	Group string    `json:"group" doc:"the value of group in lists and actions: a key, encrypted if errors are redacted"`
-	Name  string    `json:"name" doc:"the error that its dead letters share, without numbers"`
-	Count int64     `json:"count" doc:"the number of its dead letters"`
-	First time.Time `json:"first" doc:"when the first dead letter was buried since the group was empty"`
-	Last  time.Time `json:"last" doc:"when the last dead letter was buried"`
+	Key string `json:"group" class:"group" wide:"true" doc:"the value of group in lists and actions: a key, encrypted if errors are redacted"`
+	inspect.Group
 }
 
 // GroupsReply has a queue's dead letters, counted by error.
 type GroupsReply struct {
-	Items     []GroupRow `json:"items" doc:"the groups, the largest first"`
-	Total     int        `json:"total" doc:"the number of groups, also beyond the limit"`
-	Dead      int64      `json:"dead" doc:"the number of dead letters of all groups"`
-	Unreached []string   `json:"unreached,omitempty" doc:"shards that can't be reached now, whose dead letters are missing"`
-	AsOf      time.Time  `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
+	Items     []Row[GroupRow] `json:"items" doc:"the groups, the largest first"`
+	Total     int             `json:"total" doc:"the number of groups, also beyond the limit"`
+	Dead      int64           `json:"dead" doc:"the number of dead letters of all groups"`
+	Unreached []string        `json:"unreached,omitempty" doc:"shards that can't be reached now, whose dead letters are missing"`
+	AsOf      time.Time       `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
 // Rows returns the groups.
@@ -47,20 +44,15 @@ func (c *call) groups(q *GroupsQuery) (*GroupsReply, error) {
 	}
 
 	reply := &GroupsReply{
-		Items:     []GroupRow{},
+		Items:     []Row[GroupRow]{},
 		Total:     groups.Total,
 		Dead:      groups.Dead,
 		Unreached: shardNames(unreached),
 		AsOf:      groups.Now.UTC(),
 	}
+	v := view[GroupRow](c, 0)
 	for _, g := range groups.Groups {
-		reply.Items = append(reply.Items, GroupRow{
-			c.groupKey(g.Name),
-			c.ErrorText(c.queue, "", g.Name),
-			g.Count,
-			g.First.UTC(),
-			g.Last.UTC(),
-		})
+		reply.Items = append(reply.Items, v.Row(&GroupRow{g.Name, g}))
 	}
 	return reply, nil
 }

@@ -9,24 +9,28 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // maxPageBytes is the number of bytes of payloads at which a page ends early.
 const maxPageBytes = 8 << 20
 
-// List is a reply of rows.
-type List[R any] struct {
-	Items     []R       `json:"items" doc:"the rows"`
+// Row is a record as it may be shown: each field is redacted by its class.
+type Row[T any] = shown.Row[T]
+
+// List is a reply of records.
+type List[T any] struct {
+	Items     []Row[T]  `json:"items" doc:"the rows"`
 	Next      string    `json:"next,omitempty" doc:"the value of after for the next page; absent on the last page"`
 	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now, whose rows are missing"`
 	AsOf      time.Time `json:"as_of,omitzero" doc:"the time of the read, by this process's clock"`
 }
 
 // Rows returns the items.
-func (l *List[R]) Rows() any { return l.Items }
+func (l *List[T]) Rows() any { return l.Items }
 
 // Describe sets headers for the fields that formats without an envelope leave out.
-func (l *List[R]) Describe(h http.Header) {
+func (l *List[T]) Describe(h http.Header) {
 	h.Set("Skein-As-Of", l.AsOf.Format(time.RFC3339Nano))
 	if l.Next != "" {
 		h.Set("Skein-Next", l.Next)
@@ -36,11 +40,25 @@ func (l *List[R]) Describe(h http.Header) {
 	}
 }
 
-func newList[R any](items []R) *List[R] {
+func newList[T any](items []Row[T]) *List[T] {
 	if items == nil {
-		items = []R{}
+		items = []Row[T]{}
 	}
-	return &List[R]{Items: items, AsOf: time.Now().UTC()}
+	return &List[T]{Items: items, AsOf: time.Now().UTC()}
+}
+
+// view returns the view of records of the call's queue, with their payloads if payloads is above 0.
+func view[T any](c *call, payloads int) shown.View[T] {
+	return shown.NewView[T](redactor{c.Service, payloads > 0}, shown.Of{Queue: c.queue})
+}
+
+// rowsOf returns records of the call's queue as they may be shown, without payloads.
+func rowsOf[T any](c *call, records []T) (rows []Row[T]) {
+	v := view[T](c, 0)
+	for at := range records {
+		rows = append(rows, v.Row(&records[at]))
+	}
+	return rows
 }
 
 // PageQuery has the common parameters of a queue's lists.
@@ -99,8 +117,8 @@ var orders = map[string]inspect.SortBy{
 	"retries":     inspect.RetryingByCount,
 }
 
-// shown is a page's access to its elements.
-type shown struct {
+// entry is a page's access to its elements.
+type entry struct {
 	cursor inspect.Cursor
 	bytes  int
 }
@@ -119,12 +137,12 @@ type tagFilter[V any] struct {
 	// most is the maximum number of elements to look at.
 	most int
 	// of returns the tags of an element, and its access.
-	of func(*V) ([]string, shown)
+	of func(*V) ([]string, entry)
 }
 
 // tagged returns the filter for a tag, and sets the limit of the options to the number of elements
 // that the filter looks at. It returns an error for a tag that no job can have.
-func tagged[V any](o *inspect.ListOptions, tag string, of func(*V) ([]string, shown)) (f tagFilter[V], err error) {
+func tagged[V any](o *inspect.ListOptions, tag string, of func(*V) ([]string, entry)) (f tagFilter[V], err error) {
 	if tag == "" {
 		return tagFilter[V]{of: of}, nil
 	}
@@ -150,14 +168,13 @@ func checkTag(tag string) error {
 
 // page makes a page of a list. It ends early if the payloads that were read are large. By a tag it
 // also ends once the filter has looked at the most elements, or for tagTime.
-func page[V, R any](
+func page[V any](
 	c *call,
-	limit int,
+	q *PageQuery,
 	filter tagFilter[V],
 	elements iter.Seq2[V, error],
-	row func(*V) R,
-) (*List[R], error) {
-	reply := newList[R](nil)
+) (*List[V], error) {
+	reply, rows, limit := newList[V](nil), view[V](c, q.Payloads), q.Limit
 	began, byTag := time.Now(), filter.tag != ""
 	bytes, looked := 0, 0
 	for v, err := range elements {
@@ -172,7 +189,7 @@ func page[V, R any](
 
 		tags, s := filter.of(&v)
 		if looked, bytes = looked+1, bytes+s.bytes; !byTag || slices.Contains(tags, filter.tag) {
-			reply.Items = append(reply.Items, row(&v))
+			reply.Items = append(reply.Items, rows.Row(&v))
 		}
 
 		full := len(reply.Items) == limit || bytes >= maxPageBytes || byTag && time.Since(began) >= tagTime

@@ -1,10 +1,6 @@
 package service
 
-import (
-	"time"
-
-	"github.com/skeinq/skein/inspect"
-)
+import "github.com/skeinq/skein/inspect"
 
 // MorgueQuery chooses a page of the dead letters.
 type MorgueQuery struct {
@@ -16,32 +12,7 @@ type MorgueQuery struct {
 	Group  string `query:"group" doc:"only dead letters of this group, from the list of groups, sorted by time"`
 }
 
-// DeadRow is a dead letter.
-type DeadRow struct {
-	ID           string    `json:"id" doc:"the entity that it is about"`
-	ChangedAt    time.Time `json:"changed_at" doc:"when a payload was last added or edited"`
-	LastError    string    `json:"last_error,omitempty" doc:"the error of the newest payload"`
-	Group        string    `json:"group" doc:"the group of that error, for lists and actions: a key, encrypted if errors are redacted"`
-	Tags         []string  `json:"tags,omitempty" doc:"the tags of the buried jobs, in the order of their bytes; absent if ids are redacted"`
-	PayloadCount int       `json:"payload_count" doc:"the number of its payloads"`
-	Payloads     []Payload `json:"payloads,omitempty" doc:"its first payloads, if the request has payloads"`
-	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list; after this cursor the next row begins"`
-}
-
-func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) DeadRow {
-	return DeadRow{
-		ID:           c.ID(queue, d.ID),
-		ChangedAt:    d.ChangedAt.UTC(),
-		LastError:    c.ErrorText(queue, d.ID, d.LastError),
-		Group:        c.groupKey(d.Group),
-		Tags:         c.tags(d.Tags),
-		PayloadCount: d.PayloadCount,
-		Payloads:     c.payloads(queue, d.ID, d.Payloads, payloads),
-		Cursor:       c.sealed(d.Cursor.String()),
-	}
-}
-
-func (c *call) morgue(q *MorgueQuery) (*List[DeadRow], error) {
+func (c *call) morgue(q *MorgueQuery) (*List[inspect.DeadLetter], error) {
 	o, err := c.options(&q.PageQuery, q.Sort, q.From, q.Prefix)
 	if err != nil {
 		return nil, err
@@ -49,14 +20,12 @@ func (c *call) morgue(q *MorgueQuery) (*List[DeadRow], error) {
 	if o.Group, err = c.group(q.Group); err != nil {
 		return nil, err
 	}
-	f, err := tagged(&o, q.Tag, func(d *inspect.DeadLetter) ([]string, shown) {
-		return d.Tags, shown{d.Cursor, sizeOf(d.Payloads)}
+	f, err := tagged(&o, q.Tag, func(d *inspect.DeadLetter) ([]string, entry) {
+		return d.Tags, entry{d.Cursor, sizeOf(d.Payloads)}
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	return page(c, q.Limit, f, c.inspector.Morgue(c.ctx, c.queue, o), func(d *inspect.DeadLetter) DeadRow {
-		return c.deadLetter(c.queue, d, q.Payloads)
-	})
+	return page(c, &q.PageQuery, f, c.inspector.Morgue(c.ctx, c.queue, o))
 }

@@ -101,7 +101,7 @@ func (b *ScheduleEditBody) edit() (edit inspect.ScheduleEdit, err error) {
 	}
 
 	if b.Payload != nil {
-		data, err := b.Payload.Bytes()
+		data, err := octets(b.Payload)
 		if err != nil {
 			return edit, err
 		}

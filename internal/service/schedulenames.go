@@ -1,14 +1,16 @@
 package service
 
-import "github.com/skeinq/skein/inspect"
+import (
+	"github.com/skeinq/skein/inspect"
+)
 
 // ScheduleNameRows returns the rows of names that an inspector has read, as they may be shown.
-func (s *Service) ScheduleNameRows(names []inspect.ScheduleName) []ScheduleNameRow {
-	c := &call{Service: s}
-	rows := make([]ScheduleNameRow, len(names))
+func (s *Service) ScheduleNameRows(names []inspect.ScheduleName) []Row[ScheduleNameRow] {
+	v := view[ScheduleNameRow](&call{Service: s}, 0)
+	rows := make([]Row[ScheduleNameRow], len(names))
 	for at := range names {
 		n := &names[at]
-		rows[at] = ScheduleNameRow{n.Name, n.Count, c.schedule(&n.First, 0)}
+		rows[at] = v.Row(&ScheduleNameRow{n.Name, n.Count, ScheduleOf(&n.First)})
 	}
 	return rows
 }

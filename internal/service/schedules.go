@@ -37,138 +37,118 @@ func givenID(id string) []string {
 
 // ScheduleRow is a schedule.
 type ScheduleRow struct {
-	Name          string           `json:"name" doc:"its name, unique for the id"`
-	ID            string           `json:"id" doc:"the entity that it pushes for"`
-	Shard         string           `json:"shard" doc:"its shard, as orders/3"`
-	Spec          string           `json:"spec" doc:"the rule for its ticks, as it is stored"`
-	Words         string           `json:"words" doc:"that rule in words, or its cron expression"`
-	Zone          string           `json:"zone" doc:"the time zone of its cron expression; UTC for an interval"`
-	Next          time.Time        `json:"next,omitzero" doc:"the time of its next tick, before jitter; absent if it has no tick any more"`
-	Due           time.Time        `json:"due,omitzero" doc:"when that tick is pushed; absent while the schedule is paused"`
-	Late          float64          `json:"late_seconds" doc:"how many seconds the tick has been due; 0 if it is not"`
-	Paused        bool             `json:"paused" doc:"whether an operator has paused the schedule"`
-	Note          string           `json:"note,omitempty" doc:"the reason of the pause"`
-	PausedBy      string           `json:"paused_by,omitempty" doc:"who paused it, or gave another note later"`
-	PausedAt      time.Time        `json:"paused_at,omitzero" doc:"when it was paused; absent if that is not known"`
-	Jitter        float64          `json:"jitter_seconds" doc:"each tick is delayed by a time below it"`
-	CatchupMost   int              `json:"catchup_most" doc:"how many ticks are pushed if more are due at once, the newest"`
-	CatchupWithin float64          `json:"catchup_within_seconds" doc:"the age up to which a tick is pushed; 0 is any age"`
-	Skip          bool             `json:"skip" doc:"whether a tick is dropped while the id has a job"`
-	Score         *float64         `json:"score,omitempty" doc:"the score of each payload; absent if it is the time of the tick"`
-	Payload       *SchedulePayload `json:"payload,omitempty" doc:"the payload, if the request has payloads"`
-	Tags          []string         `json:"tags,omitempty" doc:"the tags of each push; absent if ids are redacted"`
-	Set           string           `json:"set,omitempty" doc:"the set of schedules that a program declares it in"`
-	Version       int64            `json:"version,omitempty" doc:"the version of that set"`
-	Edited        bool             `json:"edited" doc:"whether an operator has edited it since it was declared"`
-	By            string           `json:"by,omitempty" doc:"who changed it last: code, or an operator"`
-	ChangedAt     time.Time        `json:"changed_at" doc:"when that was"`
-	Fired         int64            `json:"fired" doc:"the number of its pushes, also those by hand"`
-	Missed        int64            `json:"missed" doc:"the number of ticks that its catch-up dropped"`
-	Skipped       int64            `json:"skipped" doc:"the number of ticks that were dropped since the id had a job"`
-	Recent        []TickRow        `json:"recent,omitempty" doc:"its last ticks, oldest first"`
-	Backfill      *BackfillRow     `json:"backfill,omitempty" doc:"the last backfill, whose ticks the counts and recent don't have"`
-	Broken        string           `json:"broken,omitempty" doc:"why a server can't read the spec; it tries again each minute"`
+	Name          string           `json:"name" class:"public" doc:"its name, unique for the id"`
+	ID            string           `json:"id" class:"id" doc:"the entity that it pushes for"`
+	Shard         core.Shard       `json:"shard" class:"queue" wide:"true" doc:"its shard, as orders/3"`
+	Spec          string           `json:"spec" class:"public" wide:"true" doc:"the rule for its ticks, as it is stored"`
+	Words         string           `json:"words" class:"public" doc:"that rule in words, or its cron expression"`
+	Zone          string           `json:"zone" class:"public" doc:"the time zone of its cron expression; UTC for an interval"`
+	Next          time.Time        `json:"next,omitzero" class:"public" doc:"the time of its next tick, before jitter; absent if it has no tick any more"`
+	Due           time.Time        `json:"due,omitzero" class:"public" wide:"true" doc:"when that tick is pushed; absent while the schedule is paused"`
+	Late          time.Duration    `json:"late_seconds" class:"public" doc:"how many seconds the tick has been due; 0 if it is not"`
+	Paused        bool             `json:"paused" class:"public" doc:"whether an operator has paused the schedule"`
+	Note          string           `json:"note,omitempty" class:"note" doc:"the reason of the pause"`
+	PausedBy      string           `json:"paused_by,omitempty" class:"public" wide:"true" doc:"who paused it, or gave another note later"`
+	PausedAt      time.Time        `json:"paused_at,omitzero" class:"public" wide:"true" doc:"when it was paused; absent if that is not known"`
+	Jitter        time.Duration    `json:"jitter_seconds" class:"public" wide:"true" doc:"each tick is delayed by a time below it"`
+	CatchupMost   int              `json:"catchup_most" class:"public" wide:"true" doc:"how many ticks are pushed if more are due at once, the newest"`
+	CatchupWithin time.Duration    `json:"catchup_within_seconds" class:"public" wide:"true" doc:"the age up to which a tick is pushed; 0 is any age"`
+	Skip          bool             `json:"skip" class:"public" wide:"true" doc:"whether a tick is dropped while the id has a job"`
+	Score         *float64         `json:"score,omitempty" class:"public" wide:"true" doc:"the score of each payload; absent if it is the time of the tick"`
+	Payload       *SchedulePayload `json:"payload,omitempty" class:"payload" doc:"the payload, if the request has payloads"`
+	Tags          []string         `json:"tags,omitempty" class:"tags" wide:"true" doc:"the tags of each push; absent if ids are redacted"`
+	Set           string           `json:"set,omitempty" class:"public" wide:"true" doc:"the set of schedules that a program declares it in"`
+	Version       int64            `json:"version,omitempty" class:"public" wide:"true" doc:"the version of that set"`
+	Edited        bool             `json:"edited" class:"public" wide:"true" doc:"whether an operator has edited it since it was declared"`
+	By            string           `json:"by,omitempty" class:"public" wide:"true" doc:"who changed it last: code, or an operator"`
+	ChangedAt     time.Time        `json:"changed_at" class:"public" wide:"true" doc:"when that was"`
+	Fired         int64            `json:"fired" class:"public" wide:"true" doc:"the number of its pushes, also those by hand"`
+	Missed        int64            `json:"missed" class:"public" wide:"true" doc:"the number of ticks that its catch-up dropped"`
+	Skipped       int64            `json:"skipped" class:"public" wide:"true" doc:"the number of ticks that were dropped since the id had a job"`
+	Recent        []TickRow        `json:"recent,omitempty" class:"public" doc:"its last ticks, oldest first"`
+	Backfill      *BackfillRow     `json:"backfill,omitempty" class:"public" doc:"the last backfill, whose ticks the counts and recent don't have"`
+	Broken        string           `json:"broken,omitempty" class:"error" wide:"true" doc:"why a server can't read the spec; it tries again each minute"`
 }
 
 // SchedulePayload is the payload of a schedule.
 type SchedulePayload struct {
-	Octets
-	Meta       *string `json:"meta,omitempty" doc:"the Meta of each push, if it is UTF-8"`
-	MetaBase64 *string `json:"meta_base64,omitempty" doc:"the Meta in standard Base64, if it is not UTF-8"`
+	Data []byte `json:"data" class:"payload" doc:"the bytes, if they are UTF-8" base64:"the bytes in standard Base64, if they are not UTF-8"`
+	Meta []byte `json:"meta,omitempty" class:"meta" doc:"the Meta of each push, if it is UTF-8" base64:"the Meta in standard Base64, if it is not UTF-8"`
 }
 
 // TickRow is a past tick of a schedule.
 type TickRow struct {
-	At      time.Time `json:"at" doc:"the time of the tick, before jitter"`
-	Outcome string    `json:"outcome" doc:"fired, missed, skipped or by hand"`
-	Late    float64   `json:"late_seconds" doc:"the seconds from when it was due to its outcome"`
+	At      time.Time     `json:"at" class:"public" doc:"the time of the tick, before jitter"`
+	Outcome string        `json:"outcome" class:"public" doc:"fired, missed, skipped or by hand"`
+	Late    time.Duration `json:"late_seconds" class:"public" doc:"the seconds from when it was due to its outcome"`
 }
 
 // BackfillRow is a push of the past ticks of a schedule by an operator.
 type BackfillRow struct {
-	From  time.Time `json:"from" doc:"the begin of the range, inclusive"`
-	To    time.Time `json:"to" doc:"the end of the range, exclusive"`
-	Ticks int       `json:"ticks" doc:"the number of ticks that were pushed, the first of the range"`
-	By    string    `json:"by,omitempty" doc:"who pushed them"`
-	At    time.Time `json:"at" doc:"when it began"`
+	From  time.Time `json:"from" class:"public" doc:"the begin of the range, inclusive"`
+	To    time.Time `json:"to" class:"public" doc:"the end of the range, exclusive"`
+	Ticks int       `json:"ticks" class:"public" doc:"the number of ticks that were pushed, the first of the range"`
+	By    string    `json:"by,omitempty" class:"public" doc:"who pushed them"`
+	At    time.Time `json:"at" class:"public" doc:"when it began"`
 }
 
 // schedule returns the row of a schedule. payloads above 0 shows its payload.
-func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
+func (c *call) schedule(s *inspect.Schedule, payloads int) Row[ScheduleRow] {
+	row := ScheduleOf(s)
+	return view[ScheduleRow](c, payloads).Row(&row)
+}
+
+// ScheduleOf returns the values of a schedule, not redacted.
+func ScheduleOf(s *inspect.Schedule) ScheduleRow {
 	row := ScheduleRow{
 		Name:          s.Name,
-		ID:            c.ID(s.Queue, s.ID),
-		Shard:         core.Shard{Queue: s.Queue, Index: s.Shard}.String(),
+		ID:            s.ID,
+		Shard:         core.Shard{Queue: s.Queue, Index: s.Shard},
 		Spec:          s.Spec,
 		Words:         specs.Words(s.Spec),
 		Zone:          specs.Zone(s.Spec),
-		Due:           utc(s.Due),
-		Late:          s.Late.Seconds(),
+		Due:           s.Due,
+		Late:          s.Late,
 		Paused:        s.Paused,
-		Note:          c.note(s.Queue, s.ID, s.Note),
-		Jitter:        s.Jitter.Seconds(),
+		Note:          s.Note,
+		Jitter:        s.Jitter,
 		CatchupMost:   max(1, s.Catchup.Most),
-		CatchupWithin: s.Catchup.Within.Seconds(),
+		CatchupWithin: s.Catchup.Within,
 		Skip:          s.Skip,
-		Tags:          c.tags(s.Tags.List()),
+		Payload:       &SchedulePayload{s.Data, s.Meta},
+		Tags:          s.Tags.List(),
 		Set:           s.Set,
 		Version:       s.Version,
 		Edited:        s.Edited,
 		By:            s.By,
-		ChangedAt:     s.ChangedAt.Time().UTC(),
+		ChangedAt:     s.ChangedAt.Time(),
 		Fired:         s.Fired,
 		Missed:        s.Missed,
 		Skipped:       s.Skipped,
-		Broken:        c.ErrorText(s.Queue, s.ID, s.Broken),
+		Broken:        s.Broken,
 	}
 
 	// Fields that not every schedule has are absent from its row, not zero.
 	if s.Next < core.MaxInstant {
-		row.Next = s.Next.Time().UTC()
+		row.Next = s.Next.Time()
 	}
 	if s.Paused {
 		row.PausedBy = s.PausedBy
 	}
 	if s.Paused && s.PausedAt > 0 {
-		row.PausedAt = s.PausedAt.Time().UTC()
+		row.PausedAt = s.PausedAt.Time()
 	}
 	if s.FixedScore {
 		row.Score = &s.Score
 	}
 
-	if payloads > 0 {
-		row.Payload = &SchedulePayload{Octets: OctetsOf(c.bytes(s.Queue, s.ID, s.Data))}
-		if s.Meta != nil && c.o.RedactPayload == nil {
-			meta := OctetsOf(s.Meta)
-			row.Payload.Meta, row.Payload.MetaBase64 = meta.Data, meta.Base64
-		}
-	}
-
 	if b := s.Backfill; b != nil {
-		row.Backfill = &BackfillRow{b.From.Time().UTC(), b.To.Time().UTC(), b.Ticks, b.By, b.At.Time().UTC()}
+		row.Backfill = &BackfillRow{b.From.Time(), b.To.Time(), b.Ticks, b.By, b.At.Time()}
 	}
 	for _, t := range s.Recent {
-		row.Recent = append(row.Recent, TickRow{t.Due.Time().UTC(), string(t.Outcome), t.Late.Seconds()})
+		row.Recent = append(row.Recent, TickRow{t.Due.Time(), string(t.Outcome), t.Late})
 	}
 	return row
-}
-
-// note returns the note of a pause as it may be shown: by the rule of errors, and without quoted
-// texts if ids are redacted. Without a rule of errors it is then hidden, since people write ids
-// without quotes.
-func (c *call) note(queue, id, text string) string {
-	if text != "" && c.o.RedactID != nil && c.o.RedactError == nil {
-		return "…"
-	}
-	return c.ErrorText(queue, id, c.withoutIDs(text))
-}
-
-// utc returns a time in UTC, and the zero time as it is.
-func utc(t time.Time) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.UTC()
 }
 
 // scheduleCursor is the place of a schedule in a list, as a client gives it back.
@@ -240,9 +220,9 @@ type ScheduleNamesQuery struct {
 
 // ScheduleNameRow is the schedules of one name.
 type ScheduleNameRow struct {
-	Name  string      `json:"name" doc:"the name"`
-	Count int64       `json:"count" doc:"the number of its schedules, one for each of as many ids"`
-	First ScheduleRow `json:"first" doc:"the one with the smallest id that can be read, without payload; if no record can be read, it has no id, and broken is the reason"`
+	Name  string      `json:"name" class:"public" doc:"the name"`
+	Count int64       `json:"count" class:"public" doc:"the number of its schedules, one for each of as many ids"`
+	First ScheduleRow `json:"first" class:"public" doc:"the one with the smallest id that can be read, without payload; if no record can be read, it has no id, and broken is the reason"`
 }
 
 func (c *call) scheduleNames(q *ScheduleNamesQuery) (*List[ScheduleNameRow], error) {
@@ -271,31 +251,31 @@ func (q *ScheduleQuery) about(a *Action) {
 // ScheduleReply is a schedule with its next ticks.
 type ScheduleReply struct {
 	ScheduleRow
-	NextTicks  []NextTick `json:"next_ticks" doc:"its next ticks, before jitter; of several overdue ones only the first"`
-	Unreadable string     `json:"unreadable,omitempty" doc:"why this process can't compute them"`
+	NextTicks  []NextTick `json:"next_ticks" class:"public" doc:"its next ticks, before jitter; of several overdue ones only the first"`
+	Unreadable string     `json:"unreadable,omitempty" class:"error" doc:"why this process can't compute them"`
 }
 
 // NextTick is a tick to come.
 type NextTick struct {
-	At    time.Time `json:"at" doc:"its time"`
-	Local string    `json:"local" doc:"its date and time in the zone of the schedule"`
+	At    time.Time `json:"at" class:"public" doc:"its time"`
+	Local string    `json:"local" class:"public" doc:"its date and time in the zone of the schedule"`
 }
 
-func (c *call) oneSchedule(q *ScheduleQuery) (*ScheduleReply, error) {
+func (c *call) oneSchedule(q *ScheduleQuery) (*Row[ScheduleReply], error) {
 	s, err := c.inspector.Schedule(c.ctx, c.queue, q.ID, q.Name)
 	if err != nil {
 		return nil, err
 	}
 
-	reply := &ScheduleReply{ScheduleRow: c.schedule(&s, q.Payloads), NextTicks: []NextTick{}}
+	reply := ScheduleReply{ScheduleRow: ScheduleOf(&s)}
 	ticks, err := s.NextTicks(q.Ticks)
 	if err != nil {
-		reply.Unreadable = c.ErrorText(c.queue, q.ID, err.Error())
+		reply.Unreadable = err.Error()
 	}
 	for _, tick := range ticks {
 		reply.NextTicks = append(reply.NextTicks, nextTick(tick))
 	}
-	return reply, nil
+	return new(view[ScheduleReply](c, q.Payloads).Row(&reply)), nil
 }
 
 func nextTick(tick time.Time) NextTick { return NextTick{tick.UTC(), tick.Format(time.RFC3339)} }

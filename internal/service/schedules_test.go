@@ -9,14 +9,13 @@ import (
 
 // A schedule that was stored as paused has no time of its pause. The row must not state 1970.
 func TestAPauseOfUnknownTime(t *testing.T) {
-	c := &call{Service: &Service{}}
 	s := &inspect.Schedule{Schedule: core.Schedule{Recurrence: core.Recurrence{Spec: "every 1h"}, Paused: true}}
-	if row := c.schedule(s, 0); !row.Paused || !row.PausedAt.IsZero() {
+	if row := ScheduleOf(s); !row.Paused || !row.PausedAt.IsZero() {
 		t.Errorf("paused at %v", row.PausedAt)
 	}
 
 	s.PausedAt = 5
-	if row := c.schedule(s, 0); !row.PausedAt.Equal(core.Instant(5).Time()) {
+	if row := ScheduleOf(s); !row.PausedAt.Equal(core.Instant(5).Time()) {
 		t.Errorf("paused at %v", row.PausedAt)
 	}
 }

@@ -146,12 +146,12 @@ func TestAPageByTagEndsAlsoIfItFindsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				read := 0
-				elements := func(yield func(string, error) bool) {
+				elements := func(yield func(inspect.QueuedJob, error) bool) {
 					for ok := true; ok && read < 100; read++ {
 						if size == 0 {
 							time.Sleep(tagTime / 4)
 						}
-						ok = yield("", nil)
+						ok = yield(inspect.QueuedJob{}, nil)
 					}
 				}
 
@@ -160,18 +160,16 @@ func TestAPageByTagEndsAlsoIfItFindsNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 
-				filter := tagFilter[string]{tag: "rare", most: 50, of: func(*string) ([]string, shown) {
-					return nil, shown{cursor, size}
+				filter := tagFilter[inspect.QueuedJob]{tag: "rare", most: 50, of: func(*inspect.QueuedJob) ([]string, entry) {
+					return nil, entry{cursor, size}
 				}}
-				reply, err := page(&call{Service: s, ctx: t.Context()}, 10, filter, elements, func(*string) string {
-					return "row"
-				})
+				reply, err := page(&call{Service: s, ctx: t.Context()}, &PageQuery{Limit: 10}, filter, elements)
 				if err != nil {
 					t.Fatal(err)
 				}
 
 				if read != 4 || reply.Next != cursor.String() || len(reply.Items) > 0 {
-					t.Errorf("%d elements were read; next %q, items %q; want 4 elements, then a next page",
+					t.Errorf("%d elements were read; next %q, items %v; want 4 elements, then a next page",
 						read, reply.Next, reply.Items)
 				}
 			})

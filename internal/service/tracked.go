@@ -16,15 +16,15 @@ type TrackedQuery struct {
 	Limit int `query:"limit" min:"1" max:"100" default:"20" doc:"the maximum number of rows; each costs as much as the route why"`
 }
 
-// TrackedRow is a tracked id with its verdict.
+// TrackedRow is a tracked id with its verdict, whose text is redacted already.
 type TrackedRow struct {
-	ID     string    `json:"id" doc:"the id"`
-	Since  time.Time `json:"since" doc:"when it was tracked first"`
-	Reason string    `json:"reason" doc:"the reason why its job does not run, as of the route why; unreached if its shard can't be reached now"`
-	Text   string    `json:"text" doc:"the reason as a sentence, with figures"`
-	Until  time.Time `json:"until,omitzero" doc:"when the reason ends by itself, if that is known"`
+	ID     string    `json:"id" class:"id" doc:"the id"`
+	Since  time.Time `json:"since" class:"public" wide:"true" doc:"when it was tracked first"`
+	Reason string    `json:"reason" class:"public" doc:"the reason why its job does not run, as of the route why; unreached if its shard can't be reached now"`
+	Text   string    `json:"text" class:"public" doc:"the reason as a sentence, with figures"`
+	Until  time.Time `json:"until,omitzero" class:"public" wide:"true" doc:"when the reason ends by itself, if that is known"`
 	// Verdict has the reason for pages. It is zero for Unreached.
-	Verdict Verdict `json:"-"`
+	Verdict Verdict `json:"-" class:"public"`
 }
 
 // Unreached and UnreachedText are the reason of a tracked id whose shard can't be reached.
@@ -57,7 +57,7 @@ func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
 	}
 	wait.Wait()
 
-	reply := newList(rows)
+	reply := newList(rowsOf(c, rows))
 	if to < len(all) {
 		reply.Next = strconv.Itoa(to)
 	}
@@ -73,7 +73,7 @@ const (
 
 // trackedRow returns the row of a tracked id.
 func (c *call) trackedRow(t inspect.TrackedID) (TrackedRow, error) {
-	row := TrackedRow{ID: c.ID(c.queue, t.ID), Since: t.Since.UTC()}
+	row := TrackedRow{ID: t.ID, Since: t.Since}
 	ctx, end := context.WithTimeout(c.ctx, trackedTime)
 	defer end()
 

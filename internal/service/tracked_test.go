@@ -67,7 +67,8 @@ func TestTrackedIDsBesideAPartThatHangs(t *testing.T) {
 					t.Fatalf("%+v, %v; want %d rows", list, err, ids)
 				}
 
-				for _, row := range list.Items {
+				for at := range list.Items {
+					row := list.Items[at].Value()
 					if hung := name == "the shard of an id" && row.ID == "id-2"; (row.Reason == Unreached) != hung {
 						t.Errorf("the row of %s: %+v", row.ID, row)
 					}
