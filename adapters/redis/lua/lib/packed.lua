@@ -1,5 +1,5 @@
--- How jobs and dead letters are packed: to be stored, in replies, and in the arguments of pushes and
--- imports. packed.go and letter.go of internal/record have the same formats.
+-- How jobs and dead letters are packed: to be stored, in replies, and in the arguments of pushes
+-- and imports. packed.go and letter.go of internal/record have the same formats.
 -- Uses: sub, byte, char, pack, parse, band, floor, precedes, MAX_INSTANT.
 -- Defines: WIDE, MANY, LISTED, ANNOTATED, FIRST, TAGS, FAILED, ALONE, damaged, missing, readable,
 --   passing, unite_tags, packed.
@@ -13,15 +13,15 @@
 --   meta     of the only payload: 2 bytes of length and the Meta (ANNOTATED)
 --   data     the rest
 --
--- A packed dead letter begins with the name of its group behind a byte of length. Then it has a byte
--- of flags, and of the parts above score, tags, meta and data. With FAILED it has the length and the
--- error in the place of failure. When it changed is the score of its id in DTIME.
+-- A packed dead letter begins with the name of its group behind a byte of length. Then it has a
+-- byte of flags, and of the parts above score, tags, meta and data. With FAILED it has the length
+-- and the error in the place of failure. When it changed is the score of its id in DTIME.
 --
 -- The lowest two bits of the flags are the kind of the payloads. 0 is one payload whose score is in
--- microseconds, and WIDE is one payload with a double. LISTED is a few payloads, or those of a claim:
--- data is a count of 4 bytes, then the score as a double, lengths of 4 and 2 bytes, data and Meta of
--- each. With MANY data is empty: the payloads are a sorted set of the id's own, and their Metas, if
--- ANNOTATED, are fields "id NUL data" of a hash.
+-- microseconds, and WIDE is one payload with a double. LISTED is a few payloads, or those of a
+-- claim: data is a count of 4 bytes, then the score as a double, lengths of 4 and 2 bytes, data and
+-- Meta of each. With MANY data is empty: the payloads are a sorted set of the id's own, and their
+-- Metas, if ANNOTATED, are fields "id NUL data" of a hash.
 
 local WIDE, MANY, LISTED = 1, 2, 3 -- kinds
 local ANNOTATED, FIRST, TAGS, FAILED, ALONE = 4, 8, 16, 32, 64
@@ -100,8 +100,8 @@ do
     return sub(text, pos, pos + n - 1), pos + n
   end
 
-  -- open reads the flags at from into a record. It returns them, the kind of the payloads, the score
-  -- of the only one, and the position behind that.
+  -- open reads the flags at from into a record. It returns them, the kind of the payloads, the
+  -- score of the only one, and the position behind that.
   local function open(record, text, from)
     local flags, pos, score = byte(text, from), from + 1, nil
     check(flags, 'it is empty')
@@ -146,8 +146,9 @@ do
     record.annotated = annotated
   end
 
-  -- read_payloads reads into a record the payloads that it carries, from pos to its end, and returns
-  -- the record. most, if given, bounds their number. If a set has them instead, the record is many.
+  -- read_payloads reads into a record the payloads that it carries, from pos to its end, and
+  -- returns the record. most, if given, bounds their number. If many is set, a set has them
+  -- instead.
   local function read_payloads(record, kind, score, text, pos, most)
     if kind == LISTED then read_list(record, text, pos, most) return record end
     if kind == MANY then check(pos == #text + 1, 'it has more than it says') return record end
@@ -188,7 +189,8 @@ do
   -- group_of returns the group of a packed dead letter.
   local function group_of(text) return sub(text, 2, (byte(text) or 0) + 1) end
 
-  -- decode_dead returns, as decode does, the dead letter that is packed, which changed at an instant.
+  -- decode_dead returns, as decode does, the dead letter that is packed, which changed at an
+  -- instant.
   local function decode_dead(text, at)
     local n = byte(text, 1) or 0
     check(n > 0 and n <= 64 and #text > n, 'it has no group')
@@ -254,8 +256,8 @@ do
     return join(parts, size)
   end
 
-  -- seal returns a record: before, the flags with those of the payloads, the score, the parts between
-  -- score and payloads, and the given payloads, or the record's own for nil.
+  -- seal returns a record: before, the flags with those of the payloads, the score, the parts
+  -- between score and payloads, and the given payloads, or the record's own for nil.
   local function seal(record, payloads, before, flags, parts)
     if record.many and not payloads then
       return before .. char(flags + MANY + (record.annotated and ANNOTATED or 0)) .. parts
@@ -280,7 +282,8 @@ do
   -- encode_failure returns a record's error as it is packed.
   local function encode_failure(record) return pack('>I4', #record.error) .. record.error end
 
-  -- encode_state returns the flags of the parts of a job between score and payloads, and these parts.
+  -- encode_state returns the flags of the parts of a job between score and payloads, and these
+  -- parts.
   local function encode_state(job)
     local flags, parts = encode_tags(job)
     if job.first ~= job.at then flags, parts = flags + FIRST, pack('>I8', job.first) .. parts end
