@@ -275,8 +275,8 @@ type foundItem[T any] struct {
 	more bool
 }
 
-// parseView reads {PerformAt or ChangedAt, packed job or dead letter, how many payloads it has, whether others
-// follow}, or nil.
+// parseView reads {PerformAt or ChangedAt, packed job or dead letter, how many payloads it has,
+// whether others follow}, or nil.
 func parseView[T any](id string, value any, k kind[T]) (*foundItem[T], error) {
 	if value == nil {
 		return nil, nil

@@ -295,8 +295,8 @@ do
     return flags, parts
   end
 
-  -- encode returns a job packed. It has the given payloads instead of its own, as claims and replies
-  -- do, unless they are nil. before, if given, is the text that precedes it.
+  -- encode returns a job packed. It has the given payloads instead of its own, as claims and
+  -- replies do, unless they are nil. before, if given, is the text that precedes it.
   local function encode(job, payloads, before)
     local flags, parts = encode_state(job)
     return seal(job, payloads, before or '', flags, parts)
