@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 var everyRule = core.MergeRule{Same: core.SamePush}
@@ -515,5 +516,50 @@ func TestNamedPayloadsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 	if r, err := i.Revive(t.Context(), "counted", inspect.DeadPayloads(dead...)); r.Handled != want ||
 		!errors.As(err, &partial) {
 		t.Errorf("RevivePayloads: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
+	}
+}
+
+// A look reads the record of the queue once, and only if a payload looks as if it had a stamp.
+func TestLooksReadTheRuleOnlyForAStamp(t *testing.T) {
+	for data, want := range map[string]int{"x": 0, string(everyRule.Stored(core.Payload{Data: []byte("x")}).Data): 1} {
+		c := newCounted(t)
+		read := 0
+		store := storekit.Intercept(c.store, func(
+			ctx context.Context, call storekit.Call, next func(context.Context) error,
+		) error {
+			if call.Method == "Queues" {
+				read++
+			}
+			return next(ctx)
+		})
+		r := ports.PushRequest{Queue: "counted", Shards: 2, Generation: 1}
+		for n := range 250 {
+			r.Entries = append(r.Entries, core.Entry{ID: fmt.Sprint(n), Payload: core.Payload{Data: []byte(data)}})
+		}
+		if _, err := store.Push(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+
+		i := inspect.New(store, inspect.Options{})
+		for what, look := range map[string]func(){
+			"Jobs": func() {
+				for range must(t, i.Jobs(t.Context(), "counted", inspect.ListOptions{Payloads: 1})) {
+				}
+			},
+			"Find": func() {
+				if _, err := i.Find(t.Context(), "counted", "1"); err != nil {
+					t.Error(err)
+				}
+			},
+			"Payloads": func() {
+				for range must(t, i.Payloads(t.Context(), "counted", "1", inspect.PayloadOptions{})) {
+				}
+			},
+		} {
+			read = 0
+			if look(); read != want {
+				t.Errorf("%s of payloads %q read the record %d times, want %d", what, data, read, want)
+			}
+		}
 	}
 }
