@@ -21,9 +21,9 @@ type State struct {
 	Recoveries int
 	// FirstPush is the time of the oldest push that merged into the job.
 	FirstPush Instant
-	// Error is the text of the last failure, at most MaxErrorBytes. It is kept until the job
-	// succeeds, awaits a push, or is revived from the morgue.
-	Error string
+	// Failure is the last failure, kept until the job succeeds, awaits a push, or is revived from the
+	// morgue. It is zero if there is none.
+	Failure Failure
 	// Tags are the tags of all pushes that merged into the job. They are gone once the job is done.
 	Tags Tags
 }
@@ -92,7 +92,7 @@ type Job struct {
 // those of the job.
 func (j *Job) Buried(now Instant) DeadLetter {
 	dead := j.deadLetter(now)
-	dead.Payloads, dead.Error, dead.Group = j.Payloads, cmp.Or(j.Error, BuriedByHand), BuriedByHand
+	dead.Payloads, dead.Failure, dead.Group = j.Payloads, cmp.Or(j.Failure, Failure{Text: BuriedByHand}), BuriedByHand
 	return dead
 }
 
@@ -159,16 +159,16 @@ type DeadLetter struct {
 	Payloads []Payload
 	// ChangedAt is when a payload was last added or edited.
 	ChangedAt Instant
-	// Error is the error for which the newest payload was buried. Group is the name of the group of
-	// dead letters with the same kind of error; see [GroupName]. It is never empty.
-	Error string
-	Group string
+	// Failure is that for which the newest payload was buried. Group is the name of the group of dead
+	// letters with the same kind of error; see [GroupName]. It is never empty.
+	Failure Failure
+	Group   string
 	// Tags are those of the buried jobs.
 	Tags Tags
 }
 
-// BuriedByHand is the group of dead letters that an operator made of queued jobs. It is also their
-// error if the job has no error.
+// BuriedByHand is the group of dead letters that an operator made of queued jobs. It is also the
+// text of their failure if the job has none.
 const BuriedByHand = "buried by hand"
 
 // MergeImported returns the dead letter of an id after a dead letter of another store was added to

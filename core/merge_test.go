@@ -87,7 +87,7 @@ func TestAwaitVectors(t *testing.T) {
 	for _, v := range vectors[vector](t, "awaits.json") {
 		claim := &core.Claim{Job: core.Job{
 			ID:    "id",
-			State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Error: "boom"},
+			State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Failure: core.Failure{Text: "boom"}},
 		}}
 		claim.Payloads = []core.Payload{payload("p", 1)}
 		delay := time.Duration(v.Delay) * time.Microsecond
@@ -137,7 +137,7 @@ func TestAnImportedStateMayComeAgain(t *testing.T) {
 			RetryCount: rapid.IntRange(-1, 2).Draw(t, "retries"),
 			Recoveries: rapid.IntRange(0, 2).Draw(t, "recoveries"),
 			FirstPush:  core.Instant(rapid.IntRange(0, 3).Draw(t, "first")),
-			Error:      rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error"),
+			Failure:    core.Failure{Text: rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error")},
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -205,7 +205,7 @@ func TestAwaitingJobRunsWithAPushSinceItsClaim(t *testing.T) {
 
 func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
 	const minute = core.Instant(60_000_000)
-	queued := core.State{PerformAt: 10 * minute, RetryCount: -1, FirstPush: 9 * minute, Error: "kept"}
+	queued := core.State{PerformAt: 10 * minute, RetryCount: -1, FirstPush: 9 * minute, Failure: core.Failure{Text: "kept"}}
 	tests := []struct {
 		name   string
 		rule   core.PushRule
@@ -254,19 +254,19 @@ func TestMorgueEntriesUniteWithTheNewestTimeAndError(t *testing.T) {
 		ID:        "id",
 		Payloads:  []core.Payload{payload("a", 1), payload("b", 2), tie("there")},
 		ChangedAt: 5,
-		Error:     "old",
+		Failure:   core.Failure{Text: "old"},
 	}
 	coming := core.DeadLetter{
 		ID:        "id",
 		Payloads:  []core.Payload{payload("b", 1), tie("coming"), payload("c", 4)},
 		ChangedAt: 9,
-		Error:     "new",
+		Failure:   core.Failure{Text: "new"},
 	}
 	want := core.DeadLetter{
 		ID:        "id",
 		Payloads:  []core.Payload{payload("a", 1), payload("b", 1), tie("there"), payload("c", 4)},
 		ChangedAt: 9,
-		Error:     "new",
+		Failure:   core.Failure{Text: "new"},
 	}
 	merged, _ := core.MergeDeadLetters(there, coming, core.MergeRule{})
 	equal(t, "entry", want, merged)

@@ -70,6 +70,10 @@ type Outcome struct {
 	// letter, if the outcome makes one; see [GroupName].
 	Error string
 	Group string
+	// At is when the handler returned, by the store's clock, and Node is the name of the server that
+	// ran it. A failure has both.
+	At   Instant
+	Node string
 	// Delay is the delay of Snoozed and Awaiting, or that of a failure with OwnDelay.
 	Delay time.Duration
 	// Payloads are the outcomes of single payloads, in ascending order of position, each position
@@ -109,7 +113,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	for _, own := range o.Payloads {
 		d := PayloadDisposition{Position: own.Position}
 		if own.Bury {
-			d.Disposition, s.BuryError, s.Group, s.Failed = Bury, own.Error, own.Group, true
+			d.Disposition, s.BuryFailure, s.Group, s.Failed = Bury, o.failure(own.Error), own.Group, true
 		}
 		s.Except = append(s.Except, d)
 	}
@@ -122,11 +126,11 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	case Buried:
 		s.Rest, s.Failed = Bury, true
 		if len(o.Payloads) < len(c.Payloads) {
-			s.BuryError, s.Group = o.Error, o.Group
+			s.BuryFailure, s.Group = o.failure(o.Error), o.Group
 		}
 	case Snoozed:
 		s.Rest = Requeue
-		s.PutBack = PutBack{Delay: o.Delay, RetryCount: left(c, o).RetryCount, Error: c.Error}
+		s.PutBack = PutBack{Delay: o.Delay, RetryCount: left(c, o).RetryCount, Failure: c.Failure}
 	case Awaiting:
 		s.Rest = Requeue
 		s.PutBack = PutBack{Delay: o.Delay, Awaits: true, RetryCount: FreshRetryCount}
@@ -138,12 +142,15 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 			SameTime:   true,
 			RetryCount: after.RetryCount,
 			Recoveries: after.Recoveries,
-			Error:      c.Error,
+			Failure:    c.Failure,
 		}
 	}
 
 	return s
 }
+
+// failure returns the failure of the outcome with a text.
+func (o *Outcome) failure(text string) Failure { return Failure{At: o.At, Node: o.Node, Text: text} }
 
 func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.Failed = true
@@ -152,13 +159,13 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	retry := p.Retry(c, o)
 	if retry >= p.MaxRetries {
 		if p.Exhausted == Hold {
-			s.PutBack = held(retry, o.Error)
+			s.PutBack = held(retry, o.failure(o.Error))
 			return
 		}
 		if at, ok := p.Exhausts(c, o); ok {
-			buryAt(s, at, o.Error, o.Group)
+			buryAt(s, at, o.failure(o.Error), o.Group)
 		}
-		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: o.Error}
+		s.PutBack = PutBack{RetryCount: FreshRetryCount, Failure: o.failure(o.Error)}
 		return
 	}
 
@@ -166,7 +173,7 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	if !o.OwnDelay {
 		delay = p.Wait(retry, jitter)
 	}
-	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Error: o.Error}
+	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Failure: o.failure(o.Error)}
 }
 
 // Retry returns the number of the retry that follows if the claim fails with this outcome, whether
@@ -190,8 +197,8 @@ func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
 }
 
 // held returns the PutBack of a job that is exhausted and held.
-func held(retry int, reason string) PutBack {
-	return PutBack{Delay: Forever, RetryCount: retry, Error: reason}
+func held(retry int, reason Failure) PutBack {
+	return PutBack{Delay: Forever, RetryCount: retry, Failure: reason}
 }
 
 // Exhausts reports whether the outcome uses up the claim's retries, so that a payload is buried.
@@ -241,33 +248,35 @@ func (c *Claim) RecoveriesWithNext() int {
 	return c.Recoveries
 }
 
-// Recover returns the settlement of a claim whose owner is gone (docs/rules.md 4).
-func (p RetryPolicy) Recover(c *Claim) Settlement {
+// Recover returns the settlement of a claim whose owner is gone (docs/rules.md 4). now is the time
+// of the failure, if the job is exhausted.
+func (p RetryPolicy) Recover(c *Claim, now Instant) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt, Rest: Requeue}
 
 	recoveries := c.RecoveriesWithNext()
 	if recoveries > p.MaxRecoveries {
+		tooOften := Failure{At: now, Text: recoveredTooOften(recoveries)}
 		if p.Exhausted == Hold {
-			s.PutBack = held(max(0, c.RetryCount), recoveredTooOften(recoveries))
+			s.PutBack = held(max(0, c.RetryCount), tooOften)
 			s.Failed = true
 			return s
 		}
 
 		if len(c.Payloads) > 0 {
-			buryAt(&s, 0, recoveredTooOften(recoveries), RecoveredGroup)
+			buryAt(&s, 0, tooOften, RecoveredGroup)
 		}
-		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: c.Error}
+		s.PutBack = PutBack{RetryCount: FreshRetryCount, Failure: c.Failure}
 		s.Failed = true
 		return s
 	}
 
-	s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: recoveries, Error: c.Error}
+	s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: recoveries, Failure: c.Failure}
 	return s
 }
 
 // buryAt sends the payload at a position to the morgue. All payloads before it have
 // outcomes of their own.
-func buryAt(s *Settlement, position int, reason, group string) {
+func buryAt(s *Settlement, position int, reason Failure, group string) {
 	s.Except = slices.Insert(s.Except, position, PayloadDisposition{Position: position, Disposition: Bury})
-	s.BuryError, s.Group = reason, group
+	s.BuryFailure, s.Group = reason, group
 }

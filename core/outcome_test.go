@@ -30,7 +30,7 @@ func claimOf(payloads int, retryCount, recoveries int) *core.Claim {
 		RetryCount: retryCount,
 		Recoveries: recoveries,
 		FirstPush:  claimedAt,
-		Error:      "before",
+		Failure:    core.Failure{Text: "before"},
 	}
 	return c
 }
@@ -74,7 +74,7 @@ func TestFailureVectors(t *testing.T) {
 
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Bury.Payloads.payloads(), dead.Payloads)
-			equal(t, "error of what is buried", v.Outcome.Bury.Error, s.BuryError)
+			equal(t, "error of what is buried", v.Outcome.Bury.Error, s.BuryFailure.Text)
 			if !s.Failed || s.Processed {
 				t.Errorf("a failure counts as failed, not as processed: %+v", s)
 			}
@@ -133,7 +133,7 @@ func TestRecoveryVectors(t *testing.T) {
 
 			recoveries := claim.Recoveries
 			claim.Begun = v.Begun
-			s := policy.Recover(claim)
+			s := policy.Recover(claim, 0)
 			back, dead := s.Apply(claim.Job, v.Now)
 
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
@@ -146,8 +146,8 @@ func TestRecoveryVectors(t *testing.T) {
 			if v.Begun || lost == 0 {
 				lost++
 			}
-			if v.Outcome.BuryFirst && !strings.Contains(s.BuryError, fmt.Sprint(lost)) {
-				t.Errorf("the error %q does not state how often the owner was lost", s.BuryError)
+			if v.Outcome.BuryFirst && !strings.Contains(s.BuryFailure.Text, fmt.Sprint(lost)) {
+				t.Errorf("the error %q does not state how often the owner was lost", s.BuryFailure.Text)
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestMovedVectors(t *testing.T) {
 				return
 			}
 
-			s := policy.Recover(claim)
+			s := policy.Recover(claim, 0)
 			back, dead := s.Apply(claim.Job, v.Now)
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Buried.payloads(), dead.Payloads)
@@ -201,7 +201,7 @@ func endOf(c *core.Claim, s core.Settlement) end {
 		e.state = back.State
 	}
 	if e.dead != "" {
-		e.buryError = dead.Error
+		e.buryError = dead.Failure.Text
 	}
 	return e
 }
@@ -221,7 +221,7 @@ func as(performAt core.Instant, retryCount, recoveries int, text string) core.St
 		RetryCount: retryCount,
 		Recoveries: recoveries,
 		FirstPush:  claimedAt,
-		Error:      text,
+		Failure:    core.Failure{Text: text},
 	}
 }
 
@@ -364,7 +364,7 @@ func TestRecoveredTooOftenIsAboveTheBound(t *testing.T) {
 			t.Errorf("Recoveries %d of at most %d: %v, want %v", tt.recoveries, tt.most, got, tt.want)
 		}
 		// Such a job has not begun, and is buried all the same.
-		if s := policy.Recover(c); tt.want && (s.BuryError == "" || len(s.Except) != 1) {
+		if s := policy.Recover(c, 0); tt.want && (s.BuryFailure.Text == "" || len(s.Except) != 1) {
 			t.Errorf("Recoveries %d of at most %d: %+v, want its first payload buried", tt.recoveries, tt.most, s)
 		}
 	}
@@ -405,7 +405,7 @@ func TestRecover(t *testing.T) {
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := policy.Recover(tt.claim)
+			s := policy.Recover(tt.claim, 0)
 			if s.ID != tt.claim.ID || s.Receipt != tt.claim.Receipt {
 				t.Errorf("it settles %q %v, not the claim", s.ID, s.Receipt)
 			}

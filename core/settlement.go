@@ -34,11 +34,10 @@ type PutBack struct {
 	// Awaits is true if the job waits for the next push, at most for Delay. A push since the claim
 	// counts too; see [PutBack.Merge].
 	Awaits bool
-	// RetryCount and Recoveries are the requeued job's. Error is the requeued job's, truncated by
-	// [ErrorText].
+	// RetryCount, Recoveries and Failure are the requeued job's. Stores keep [Failure.Stored].
 	RetryCount int
 	Recoveries int
-	Error      string
+	Failure    Failure
 }
 
 // Settlement describes the end of one claimed job. Package core computes it and a store commits it.
@@ -54,10 +53,10 @@ type Settlement struct {
 	Except []PayloadDisposition
 	// PutBack applies to the payloads that are requeued.
 	PutBack PutBack
-	// BuryError is the error of the dead letter, if a payload is buried, truncated by [ErrorText].
-	// Group is the dead letter's group, as [GroupName] returns it.
-	BuryError string
-	Group     string
+	// BuryFailure is the failure of the dead letter, if a payload is buried; stores keep
+	// [Failure.Stored]. Group is the dead letter's group, as [GroupName] returns it.
+	BuryFailure Failure
+	Group       string
 	// Processed and Failed are true if the counter of the queue with that name increases by one
 	// (docs/rules.md 7).
 	Processed bool
@@ -87,7 +86,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 	}
 	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
 	dead = claimed.deadLetter(now)
-	dead.Error = ErrorText(s.BuryError)
+	dead.Failure = s.BuryFailure.Stored()
 	if s.Buries() {
 		dead.Group = GroupName(s.Group)
 	}
@@ -115,7 +114,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 
 func (b PutBack) state(claimed State, now Instant) State {
 	back := claimed
-	back.RetryCount, back.Recoveries, back.Error = b.RetryCount, b.Recoveries, ErrorText(b.Error)
+	back.RetryCount, back.Recoveries, back.Failure = b.RetryCount, b.Recoveries, b.Failure.Stored()
 	if !b.SameTime {
 		back.PerformAt = now.Add(b.Delay)
 	}

@@ -15,6 +15,8 @@ const (
 	MaxIDBytes = 512
 	// MaxMetaBytes is the maximum size of the Meta of a payload in bytes.
 	MaxMetaBytes = 256
+	// MaxNodeBytes is the maximum size in bytes of the name of a server in a stored failure.
+	MaxNodeBytes = 255
 	// MaxErrorBytes is the maximum size of a stored error text in bytes.
 	MaxErrorBytes = 4 << 10
 	// DefaultMaxPayloadBytes is the default maximum size of a payload in bytes.

@@ -50,7 +50,7 @@ type vectorJob struct {
 }
 
 func (v *vectorJob) state() core.State {
-	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Error: v.Error}
+	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Failure: core.Failure{Text: v.Error}}
 }
 
 func (v *vectorJob) job() core.Job {

@@ -57,7 +57,7 @@ func TestAFailureStaysCountedWithoutItsDeadLetter(t *testing.T) {
 func TestABurialByRecoveryCountsAsAFailure(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("a")
-	s.lastChance(core.RetryPolicy.Recover)
+	s.lastChance(recovered)
 	s.deadAndFailed("after the last recovery", 1, 1)
 	groups, err := s.Groups(t.Context(), "orders", 0)
 	if err != nil || len(groups.Groups) != 1 || groups.Groups[0].Name != core.RecoveredGroup {
@@ -78,21 +78,24 @@ func TestAJobThatLostItsLastServerIsPushedAndPurged(t *testing.T) {
 	}
 
 	s.pushAll("a")
-	s.lastChance(core.RetryPolicy.Recover)
+	s.lastChance(recovered)
 	found("after the last recovery", false, true)
 
 	s.pushAll("a")
 	found("after a push", true, true)
-	s.lastChance(core.RetryPolicy.Recover)
+	s.lastChance(recovered)
 
 	if r, err := s.Revive(t.Context(), "orders", inspect.DeadIDs("a")); err != nil || r.Handled != 1 {
 		t.Errorf("revived %d, %v", r.Handled, err)
 	}
 	found("after a revive", true, false)
 
-	s.lastChance(core.RetryPolicy.Recover)
+	s.lastChance(recovered)
 	if r, err := s.Purge(t.Context(), "orders", inspect.DeadIDs("a")); err != nil || r.Handled != 1 {
 		t.Errorf("purged %d, %v", r.Handled, err)
 	}
 	found("after a purge", false, false)
 }
+
+// recovered is the settlement of a claim whose owner is gone.
+func recovered(p core.RetryPolicy, c *core.Claim) core.Settlement { return p.Recover(c, 0) }

@@ -65,8 +65,8 @@ func (v *Verdict) findings() []Finding {
 			"running on all servers (MaxRunning)", ", or the servers' reports are of different moments"))
 	}
 	if d := v.Found.DeadLetter; d != nil {
-		list.add(FindingMorgue, v.Reason != OnlyDead, "payloads there: %s, the last error: %s",
-			d.PayloadCount, Part{Kind: PartError, Text: d.LastError})
+		list.add(FindingMorgue, v.Reason != OnlyDead, "payloads there: %s, the last failure%s",
+			d.PayloadCount, v.lastFailure(&d.LastFailure))
 	}
 	return list
 }
@@ -127,8 +127,19 @@ func (f *findings) addQueued(v *Verdict) {
 		f.add("alone", false, "%s runs alone, and comes first", v.alone())
 	}
 	if q.Retries > 0 {
-		f.add(FindingFailures, false, "%s, the last: %s", v.failures(), Part{Kind: PartError, Text: q.LastError})
+		f.add(FindingFailures, false, "%s, the last%s", v.failures(), v.lastFailure(&q.LastFailure))
 	}
+}
+
+// lastFailure describes when a failure was, where, and its error, as far as that is known.
+func (v *Verdict) lastFailure(f *LastFailure) (s Sentence) {
+	if !f.LastFailedAt.IsZero() {
+		s = s.and(" %s ago", v.Now.Sub(f.LastFailedAt))
+	}
+	if f.LastFailedOn != "" {
+		s = s.and(" on %s", f.LastFailedOn)
+	}
+	return s.and(": %s", Part{Kind: PartError, Text: f.LastError})
 }
 
 // runs reports whether a job of the id is known to run, so that it is among those in use.

@@ -341,7 +341,8 @@ func TestFindLooksEverywhere(t *testing.T) {
 			Shard: shard, Owner: "owner", Node: "blue", Since: epoch, LeaseUntil: epoch.Add(time.Hour),
 		},
 		DeadLetter: &inspect.DeadLetter{
-			ID: "order-1", ChangedAt: epoch, LastError: "hopeless", Group: core.OtherGroup,
+			ID: "order-1", ChangedAt: epoch, Group: core.OtherGroup,
+			LastFailure: inspect.LastFailure{LastError: "hopeless"},
 			Payloads: payloads("dead", "dead too"), PayloadCount: 2,
 		},
 	}

@@ -26,6 +26,8 @@ type letterLine struct {
 	ID        string        `json:"id"`
 	ChangedAt core.Instant  `json:"changed_at_us"`
 	Error     string        `json:"error,omitempty"`
+	FailedAt  core.Instant  `json:"failed_at_us,omitempty"`
+	FailedOn  string        `json:"failed_on,omitempty"`
 	Group     string        `json:"group,omitempty"`
 	Tags      []string      `json:"tags,omitempty"`
 	Payloads  []linePayload `json:"payloads"`
@@ -67,7 +69,9 @@ func lineOf(d *core.DeadLetter) letterLine {
 	line := letterLine{
 		ID:        d.ID,
 		ChangedAt: d.ChangedAt,
-		Error:     d.Error,
+		Error:     d.Failure.Text,
+		FailedAt:  d.Failure.At,
+		FailedOn:  d.Failure.Node,
 		Group:     d.Group,
 		Tags:      d.Tags.List(),
 	}
@@ -158,7 +162,7 @@ func parseLine(text []byte) (core.DeadLetter, error) {
 	d := core.DeadLetter{
 		ID:        line.ID,
 		ChangedAt: line.ChangedAt,
-		Error:     line.Error,
+		Failure:   core.Failure{At: line.FailedAt, Node: line.FailedOn, Text: line.Error},
 		Group:     line.Group,
 		Tags:      tags,
 	}

@@ -133,7 +133,7 @@ func (b *importBatch) end(ctx context.Context) error {
 // is large enough.
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
-	d.Error, d.Group = core.ErrorText(d.Error), core.GroupName(d.Group)
+	d.Failure, d.Group = d.Failure.Stored(), core.GroupName(d.Group)
 
 	for rest := b.record.Merge.Imported(d.Payloads); ; {
 		var bound core.Bound

@@ -29,8 +29,8 @@ type QueuedJob struct {
 	// was last done, failed, snoozed or buried (docs/rules.md 4).
 	Recoveries int       `json:"recoveries" class:"public" wide:"true" doc:"the number of times that its process was lost since its last settlement"`
 	FirstPush  time.Time `json:"first_push" class:"public" wide:"true" doc:"the time of the oldest push that merged into it"`
-	// LastError is empty if the job has not failed, and after skein.Await or a revival.
-	LastError string `json:"last_error,omitempty" class:"error" doc:"the text of its last failure"`
+	// LastFailure is zero if the job has not failed, and after skein.Await or a revival.
+	LastFailure
 	// Tags are the tags of the pushes that merged into the job; see skein.Tags. nil means no tags.
 	Tags []string `json:"tags,omitempty" class:"tags" wide:"true" doc:"its tags, in the order of their bytes; absent if ids are redacted"`
 	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
@@ -40,6 +40,16 @@ type QueuedJob struct {
 	// Cursor is the job's position in the list. In a [Found] it is the position in the list
 	// [ByTime].
 	Cursor Cursor `json:"cursor,omitempty" class:"sealed" wide:"true" doc:"its place in the list; after this cursor the next row begins"`
+}
+
+// LastFailure is the last failure of a job, or the reason of a burial.
+type LastFailure struct {
+	LastError string `json:"last_error,omitempty" class:"error" doc:"the text of the last failure"`
+	// LastFailedAt is by the store's clock, as the server estimated it. It is zero if it is unknown, as
+	// for a burial by an operator.
+	LastFailedAt time.Time `json:"last_failed_at,omitzero" class:"public" wide:"true" doc:"when that was; absent if it is unknown"`
+	// LastFailedOn is empty if no server ran the job then.
+	LastFailedOn string `json:"last_failed_on,omitempty" class:"public" wide:"true" doc:"the name of the server that ran the job then"`
 }
 
 // ClaimedJob is a job that a server has claimed: it runs, or will run soon. Its payloads are
@@ -71,7 +81,8 @@ type ClaimedJob struct {
 type DeadLetter struct {
 	ID        string    `json:"id" class:"id" doc:"the entity that it is about"`
 	ChangedAt time.Time `json:"changed_at" class:"public" doc:"when a payload was last added or edited"`
-	LastError string    `json:"last_error,omitempty" class:"error" doc:"the error of the newest payload"`
+	// LastFailure is that for which the newest payload was buried.
+	LastFailure
 	// Group is the group of LastError; see [Inspector.Groups].
 	Group string `json:"group" class:"group" wide:"true" doc:"the group of that error, for lists and actions: a key, encrypted if errors are redacted"`
 	// Tags are nil if the buried jobs had no tags.
@@ -107,7 +118,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		Held:         v.Held(),
 		Recoveries:   v.Recoveries,
 		FirstPush:    v.FirstPush.Time(),
-		LastError:    w.errorText(v.Error),
+		LastFailure:  w.lastFailure(v.Failure),
 		Tags:         v.Tags.List(),
 		Payloads:     w.merge.PushedAll(v.Payloads),
 		PayloadCount: v.Count,
@@ -149,7 +160,7 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 	d := DeadLetter{
 		ID:           v.ID,
 		ChangedAt:    v.ChangedAt.Time(),
-		LastError:    w.errorText(v.Error),
+		LastFailure:  w.lastFailure(v.Failure),
 		Group:        v.Group,
 		Tags:         v.Tags.List(),
 		Payloads:     w.merge.PushedAll(v.Payloads),
@@ -163,12 +174,16 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 	return d
 }
 
-// errorText returns a stored error as it is shown.
-func (w viewer) errorText(stored string) string {
-	if stored == "" || w.decodeError == nil {
-		return stored
+// lastFailure returns a stored failure as it is shown.
+func (w viewer) lastFailure(f core.Failure) LastFailure {
+	shown := LastFailure{LastError: f.Text, LastFailedOn: f.Node}
+	if f.At > 0 {
+		shown.LastFailedAt = f.At.Time()
 	}
-	return w.decodeError(stored)
+	if f.Text != "" && w.decodeError != nil {
+		shown.LastError = w.decodeError(f.Text)
+	}
+	return shown
 }
 
 // convert returns the results of f for the elements of a list. It returns nil for nil.

@@ -111,7 +111,7 @@ func validateDead(d *core.DeadLetter) error {
 			ErrInvalidRequest, d.Group)
 	}
 	return errors.Join(validateInstant("ChangedAt", d.ID, d.ChangedAt),
-		validateErrorText(d.ID, d.Error), d.Tags.Validate())
+		validateFailure(d.ID, d.Failure), d.Tags.Validate())
 }
 
 // validateState checks the fields of a job beside its id and its payloads.
@@ -122,7 +122,7 @@ func validateState(j *core.Job) error {
 			ErrInvalidRequest, j.ID, j.RetryCount, j.Recoveries, core.FreshRetryCount, math.MaxInt32, math.MaxInt32)
 	}
 	return errors.Join(validateInstant("PerformAt", j.ID, j.PerformAt),
-		validateInstant("FirstPush", j.ID, j.FirstPush), validateErrorText(j.ID, j.Error), j.Tags.Validate())
+		validateInstant("FirstPush", j.ID, j.FirstPush), validateFailure(j.ID, j.Failure), j.Tags.Validate())
 }
 
 func validateInstant(what, id string, at core.Instant) error {
@@ -132,12 +132,12 @@ func validateInstant(what, id string, at core.Instant) error {
 	return nil
 }
 
-func validateErrorText(id, text string) error {
-	if core.ErrorText(text) != text {
-		return fmt.Errorf("%w: the error of id %q is not text that a store accepts; pass it through core.ErrorText",
+func validateFailure(id string, f core.Failure) error {
+	if f.Stored() != f {
+		return fmt.Errorf("%w: the failure of id %q is not as a store keeps it; pass it through core.Failure.Stored",
 			ErrInvalidRequest, id)
 	}
-	return nil
+	return validateInstant("Failure.At", id, f.At)
 }
 
 // validatePayloads checks the payloads of an entry, and their order.

@@ -168,7 +168,8 @@ func (h *house) end(queue string, kind core.OutcomeKind, text string) {
 		) {
 			var settle []core.Settlement
 			for at := range claims {
-				settle = append(settle, policy.Settlement(&claims[at], &core.Outcome{Kind: kind, Error: text}, 0))
+				o := core.Outcome{Kind: kind, Error: text, At: core.InstantOf(h.now), Node: "worker-c"}
+				settle = append(settle, policy.Settlement(&claims[at], &o, 0))
 			}
 			h.turn(queue, index, 0, settle...)
 		}

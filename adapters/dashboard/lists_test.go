@@ -183,7 +183,7 @@ func TestADeadIDBeginsWithItsError(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.ended(core.Buried, "boom\nat line 3", "a")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "Dead boom … boom at line 3 changed 0 s ago")
+	says(t, page, "Dead boom … boom at line 3 last failed 0 s ago on worker-c changed 0 s ago")
 	saysNot(t, page, "<h2>Queued", "<h2>Running", "nothing")
 	h.ended(core.Buried, "in one line", "b")
 	if n := strings.Count(h.get("/id?q=orders&id=b"), "in one line"); n != 1 {
@@ -311,7 +311,7 @@ func TestASheetSaysWhatIsLater(t *testing.T) {
 			{
 				ID:        "later",
 				ChangedAt: core.MaxInstant,
-				Error:     "e",
+				Failure:   core.Failure{Text: "e"},
 				Group:     "e",
 				Payloads:  []core.Payload{{Data: []byte("p")}},
 			},

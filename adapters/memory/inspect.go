@@ -77,7 +77,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	var page ports.JobsPage
 	page.Jobs, page.Next = p.Page()
 	for i := range page.Jobs {
-		shorten(&r.PageRequest, &page.Jobs[i].Count, &page.Jobs[i].Error)
+		shorten(&r.PageRequest, &page.Jobs[i].Count, &page.Jobs[i].Failure.Text)
 	}
 	if r.Fresh {
 		page.Jobs = storekit.FreshOf(page.Jobs)
@@ -135,7 +135,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	var page ports.ClaimedPage
 	page.Claims, page.Next = p.Page()
 	for i := range page.Claims {
-		shorten(&r, &page.Claims[i].Count, &page.Claims[i].Error)
+		shorten(&r, &page.Claims[i].Count, &page.Claims[i].Failure.Text)
 	}
 	return page, nil
 }
@@ -177,7 +177,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	var page ports.MorguePage
 	page.DeadLetters, page.Next = p.Page()
 	for i := range page.DeadLetters {
-		shorten(&r.PageRequest, &page.DeadLetters[i].Count, &page.DeadLetters[i].Error)
+		shorten(&r.PageRequest, &page.DeadLetters[i].Count, &page.DeadLetters[i].Failure.Text)
 	}
 	return page, nil
 }

@@ -141,7 +141,7 @@ func (s *stress) turns(store *memory.Store, lease ports.Lease, orphans []core.Cl
 	policy := core.RetryPolicy{MaxRetries: 1 << 20, MaxRecoveries: 1 << 20}
 	var settle []core.Settlement
 	for i := range orphans {
-		settle = append(settle, policy.Recover(&orphans[i]))
+		settle = append(settle, policy.Recover(&orphans[i], 0))
 		s.end(orphans[i].ID)
 	}
 

@@ -24,7 +24,7 @@ func (d *deadLetter) columns() []column {
 	return append([]column{
 		{"id", "e.id", &d.ID},
 		{"changed_at", "e.changed_at", &d.ChangedAt},
-		{"error", "{error}", &d.Error},
+		{"failures", "{failures}", newestFailure{&d.Failure}},
 		{"tags", "e.tags", &d.Tags},
 		{"grp", "e.grp", &d.Group},
 		{"count", `(SELECT count(*) FROM (
@@ -34,21 +34,21 @@ func (d *deadLetter) columns() []column {
 }
 
 func (d *deadLetter) finish(_ string, errorBytes int) (err error) {
-	d.Error = core.CutText(d.Error, errorBytes)
+	d.Failure.Text = core.CutText(d.Failure.Text, errorBytes)
 	d.Payloads, err = d.payloads()
 	return err
 }
 
 // letter is a dead letter as JSON, with the names of the columns of dead_letters. A settlement has
-// only its error and its group.
+// only its failures and its group.
 type letter struct {
 	ID        string       `json:"id"`
 	ChangedAt core.Instant `json:"changed_at"`
-	Error     string       `json:"error"`
+	Failures  []failure    `json:"failures"`
 	Tags      core.Tags    `json:"tags"`
 	Group     string       `json:"grp"`
 }
 
 func newLetter(d *core.DeadLetter) letter {
-	return letter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Tags: d.Tags, Group: d.Group}
+	return letter{ID: d.ID, ChangedAt: d.ChangedAt, Failures: failuresOf(d.Failure), Tags: d.Tags, Group: d.Group}
 }

@@ -21,7 +21,7 @@ import (
 //	$6 the score and $7 the number of payloads of that to leave out, $8 the most payloads of each place,
 //	in order of ports.Place, $9 the most payloads and $10 the most bytes of all, $11 how many payloads to
 //	count about
-var findSQL = strings.NewReplacer("{error}", "e.error", "{counted}", "$11::bigint", "{now}", "$5").Replace(`
+var findSQL = strings.NewReplacer("{failures}", "e.failures", "{counted}", "$11::bigint", "{now}", "$5").Replace(`
 WITH s AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
 )

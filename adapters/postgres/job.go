@@ -13,7 +13,7 @@ func jobColumns(j *core.Job) []column {
 		{"first_push", "e.first_push", &j.FirstPush},
 		{"retry_count", "e.retry_count", &j.RetryCount},
 		{"recoveries", "e.recoveries", &j.Recoveries},
-		{"error", "{error}", &j.Error},
+		{"failures", "{failures}", newestFailure{&j.Failure}},
 		{"tags", "e.tags", &j.Tags},
 	}
 }
@@ -25,7 +25,7 @@ type importedJob struct {
 	FirstPush  core.Instant `json:"first_push"`
 	RetryCount int          `json:"retry_count"`
 	Recoveries int          `json:"recoveries"`
-	Error      string       `json:"error"`
+	Failures   []failure    `json:"failures"`
 	Tags       core.Tags    `json:"tags"`
 }
 
@@ -36,7 +36,7 @@ func newImportedJob(j *core.Job) importedJob {
 		FirstPush:  j.FirstPush,
 		RetryCount: j.RetryCount,
 		Recoveries: j.Recoveries,
-		Error:      j.Error,
+		Failures:   failuresOf(j.Failure),
 		Tags:       j.Tags,
 	}
 }
@@ -73,7 +73,7 @@ func (q *queuedJob) columns() []column {
 }
 
 func (q *queuedJob) finish(_ string, errorBytes int) (err error) {
-	q.Error = core.CutText(q.Error, errorBytes)
+	q.Failure.Text = core.CutText(q.Failure.Text, errorBytes)
 	q.Payloads, err = q.payloads()
 	return err
 }

@@ -14,7 +14,7 @@ import (
 // the same columns, and rows are scanned by the names of their columns.
 //
 // In the SQL, $1 is the largest number of payloads to return, {counted} the number of payloads to
-// count to, or NULL for all, {error} the error of e, and {now} the parameter for the clock.
+// count to, or NULL for all, {failures} the failures of e, and {now} the parameter for the clock.
 type column struct {
 	name string
 	sql  string

@@ -82,11 +82,11 @@ type settlement struct {
 	Failed       bool   `json:"failed"`
 	Dispositions string `json:"dispositions"`
 
-	TimeRule   int16  `json:"time_rule"`
-	Delay      int64  `json:"delay"`
-	RetryCount int    `json:"retry_count"`
-	Recoveries int    `json:"recoveries"`
-	Error      string `json:"error"`
+	TimeRule   int16     `json:"time_rule"`
+	Delay      int64     `json:"delay"`
+	RetryCount int       `json:"retry_count"`
+	Recoveries int       `json:"recoveries"`
+	Failures   []failure `json:"failures,omitempty"`
 
 	Letter *letter `json:"letter,omitempty"`
 }
@@ -103,10 +103,10 @@ func newSettlement(s *core.Settlement) settlement {
 		Delay:        s.PutBack.Delay.Microseconds(),
 		RetryCount:   s.PutBack.RetryCount,
 		Recoveries:   s.PutBack.Recoveries,
-		Error:        core.ErrorText(s.PutBack.Error),
+		Failures:     failuresOf(s.PutBack.Failure),
 	}
 	if s.Buries() {
-		row.Letter = &letter{Error: core.ErrorText(s.BuryError), Group: core.GroupName(s.Group)}
+		row.Letter = &letter{Failures: failuresOf(s.BuryFailure), Group: core.GroupName(s.Group)}
 	}
 	return row
 }

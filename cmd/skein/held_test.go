@@ -187,7 +187,7 @@ func TestABurialPrintsTheErrorThatItReplaces(t *testing.T) {
 	reply, err := store.Turn(t.Context(), turn)
 	must(t, err)
 	turn.Number, turn.Want = 2, 0
-	turn.Settlements = []core.Settlement{core.RetryPolicy{}.Recover(&reply.Claims[0])}
+	turn.Settlements = []core.Settlement{core.RetryPolicy{}.Recover(&reply.Claims[0], 0)}
 	_, err = store.Turn(t.Context(), turn)
 	must(t, err)
 

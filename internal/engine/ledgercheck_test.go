@@ -141,7 +141,11 @@ func (l *ledger) fault(lease ports.Lease, c *claimRecord, s *core.Settlement) st
 	case c.cancelled && (untouched || c.drop && l.same(c, s, core.Outcome{Kind: core.Dropped})):
 		return ""
 	case !own:
-		if want := l.policy.Recover(&c.Claim); !reflect.DeepEqual(*s, want) {
+		at := s.BuryFailure.At
+		if !s.Buries() {
+			at = s.PutBack.Failure.At
+		}
+		if want := l.policy.Recover(&c.Claim, at); !reflect.DeepEqual(*s, want) {
 			return fmt.Sprintf("it was recovered; want %+v", want)
 		}
 	case c.run == nil && !untouched:
@@ -153,7 +157,7 @@ func (l *ledger) fault(lease ports.Lease, c *claimRecord, s *core.Settlement) st
 	return ""
 }
 
-// same reports whether a settlement is that of an outcome, but for texts.
+// same reports whether a settlement is that of an outcome, but for failures.
 func (l *ledger) same(c *claimRecord, s *core.Settlement, o core.Outcome) bool {
 	if l.policy.BacksOff(&c.Claim, &o) {
 		o.Delay, o.OwnDelay = l.policy.Wait(l.policy.Retry(&c.Claim, &o), 0), true
@@ -161,7 +165,7 @@ func (l *ledger) same(c *claimRecord, s *core.Settlement, o core.Outcome) bool {
 	want, got := l.policy.Settlement(&c.Claim, &o, 0), *s
 	sameExcept := slices.Equal(want.Except, got.Except)
 	for _, side := range []*core.Settlement{&want, &got} {
-		side.BuryError, side.PutBack.Error, side.Except = "", "", nil
+		side.BuryFailure, side.PutBack.Failure, side.Except = core.Failure{}, core.Failure{}, nil
 	}
 	return sameExcept && reflect.DeepEqual(want, got)
 }

@@ -93,7 +93,7 @@ func (n *node) makeContexts(ctx context.Context) {
 	n.outages = report.NewOutages(n.storeCtx, n.log, n.observer)
 	n.hooks.Start(n.handlerCtx, ctx, n.cfg.ShutdownTimeout, execution.ErrShutdown)
 	n.batches = execution.Server{
-		Handlers: n.handlerCtx, Stop: ctx, Clock: n.clock, Logger: n.log, Jobs: n.jobLog, Jitter: n.cfg.Jitter,
+		Handlers: n.handlerCtx, Stop: ctx, Clock: n.clock, Node: n.cfg.Node, Logger: n.log, Jobs: n.jobLog, Jitter: n.cfg.Jitter,
 		CheckPool: n.checkPool, Observed: n.cfg.Observer != nil,
 	}
 }

@@ -144,7 +144,7 @@ func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error)
 	})
 
 	lease := ports.Lease{Shard: id, Owner: k.owner, Token: reply.Token}
-	jobs, err = k.settle(lease, recoveries(reply.Claims, reply.Cancellations))
+	jobs, err = k.settle(lease, recoveries(reply.Claims, reply.Cancellations, reply.Now))
 	if err = errors.Join(err, k.release(lease)); err != nil {
 		return jobs, fmt.Errorf("shard %v: %w", id, err)
 	}
@@ -154,11 +154,11 @@ func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error)
 // recoveries returns the settlements of orphans. Only a server of the queue knows its
 // MaxRecoveries, so nothing is buried here: the next server that claims a job that was recovered
 // too often buries it.
-func recoveries(orphans []core.Claim, cancels []ports.Cancellation) []core.Settlement {
+func recoveries(orphans []core.Claim, cancels []ports.Cancellation, now core.Instant) []core.Settlement {
 	unbounded := core.RetryPolicy{MaxRecoveries: math.MaxInt}
 	settlements := make([]core.Settlement, len(orphans))
 	for i := range orphans {
-		settlements[i] = orphanSettlement(unbounded, &orphans[i], cancels)
+		settlements[i] = orphanSettlement(unbounded, &orphans[i], cancels, now)
 	}
 	return settlements
 }
@@ -181,7 +181,7 @@ func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (job
 		pending = slices.Concat(
 			settlementsAt(now, unfit),
 			pending[len(now):],
-			recoveries(reply.Orphans, reply.Cancellations),
+			recoveries(reply.Orphans, reply.Cancellations, reply.Now),
 		)
 
 		if len(pending) == 0 {

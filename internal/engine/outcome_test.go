@@ -30,6 +30,33 @@ func TestAnErrorOfAnotherContextIsAFailure(t *testing.T) {
 	})
 }
 
+// A failure has the time at which the handler returned, by the store's clock, and the name of its
+// server. It stays when the job is put back untouched, and a burial has its own.
+func TestAFailureHasItsTimeAndItsServer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var failed core.Instant
+		w.start(each(func(context.Context, *core.Claim) error {
+			time.Sleep(3 * time.Second)
+			failed = core.InstantOf(time.Now())
+			return errors.New("boom")
+		}), func(s *setup) { s.queue.Policy.MaxRetries = 1 })
+
+		w.sleep(poll)
+		w.push("job", "x")
+		w.sleep(5 * time.Second)
+		want := core.Failure{At: failed, Node: "node-1", Text: "boom"}
+		if got := w.find("job").Queued.Failure; got != want {
+			w.Errorf("the job has the failure %+v, want %+v", got, want)
+		}
+
+		w.sleep(time.Hour)
+		want.At = failed // of the retry
+		if got := w.find("job").DeadLetter.Failure; got != want {
+			w.Errorf("the dead letter has the failure %+v, want %+v", got, want)
+		}
+	})
+}
+
 // lateObserver lets f run between a handler's return and its settlement.
 type lateObserver struct {
 	ports.NopObserver
@@ -99,8 +126,8 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 					w.Fatalf("found %+v, want the job back", found)
 				}
 				if diff := cmp.Diff([]string{"a", "b"}, texts(found.Queued.Payloads)); diff != "" ||
-					found.Queued.Error != "its own" {
-					w.Errorf("back for %q (-want +got):\n%s", found.Queued.Error, diff)
+					found.Queued.Failure.Text != "its own" {
+					w.Errorf("back for %q (-want +got):\n%s", found.Queued.Failure.Text, diff)
 				}
 			})
 		})

@@ -86,7 +86,7 @@ func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation
 	for i := range orphans {
 		c := &orphans[i]
 		c.Begun = c.Begun && !slices.Contains(s.unstartedRefs, c.Ref())
-		s.settleRecovered(c, orphanSettlement(s.queue.Policy, c, cancels))
+		s.settleRecovered(c, orphanSettlement(s.queue.Policy, c, cancels, s.now()))
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
 	others := slices.Clone(claims[:first])
 	for i := first; i < len(claims); i++ {
 		if c := &claims[i]; s.queue.Policy.RecoveredTooOften(c) {
-			s.settleRecovered(c, s.queue.Policy.Recover(c))
+			s.settleRecovered(c, s.queue.Policy.Recover(c, s.now()))
 		} else {
 			others = append(others, *c)
 		}
@@ -125,12 +125,17 @@ func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
 }
 
 // orphanSettlement returns the settlement of a job that an earlier lease left claimed. If an
-// operator has cancelled the job, it ends as the operator chose, else by RULES 4.
-func orphanSettlement(policy core.RetryPolicy, c *core.Claim, cancels []ports.Cancellation) core.Settlement {
+// operator has cancelled the job, it ends as the operator chose, else by rules 4.
+func orphanSettlement(
+	policy core.RetryPolicy,
+	c *core.Claim,
+	cancels []ports.Cancellation,
+	now core.Instant,
+) core.Settlement {
 	at := cancelled(c, cancels)
 	switch {
 	case at < 0:
-		return policy.Recover(c)
+		return policy.Recover(c, now)
 	case cancels[at].Drop:
 		return policy.Settlement(c, &core.Outcome{Kind: core.Dropped}, 0)
 	}

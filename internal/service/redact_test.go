@@ -50,11 +50,11 @@ func TestEveryClassHasARule(t *testing.T) {
 func TestARecordIsRedactedAsAWhole(t *testing.T) {
 	c := &call{Service: hiding(t), queue: "orders"}
 	letter := inspect.DeadLetter{
-		ID:        "secret",
-		ChangedAt: time.Unix(1, 0),
-		LastError: "secret",
-		Group:     "secret",
-		Tags:      []string{"secret"},
+		ID:          "secret",
+		ChangedAt:   time.Unix(1, 0),
+		LastFailure: inspect.LastFailure{LastError: "secret"},
+		Group:       "secret",
+		Tags:        []string{"secret"},
 	}
 	row := view[inspect.DeadLetter](c, 1).Row(&letter)
 	text, err := row.MarshalJSON()

@@ -171,6 +171,11 @@ func brokenLists() []brokenStore {
 			wrapped(cutsNoErrors),
 		},
 		{
+			"lists only the texts of failures",
+			"list/error texts are truncated at the limit asked for",
+			wrapped(listsOnlyTexts),
+		},
+		{
 			"counts payloads beyond the limit",
 			"list/payloads are counted up to the limit asked for",
 			wrapped(countsAllPayloads),

@@ -170,9 +170,52 @@ func endsErrorsAtNUL(s full) full {
 		r.Settlements = slices.Clone(r.Settlements)
 		for i := range r.Settlements {
 			back := &r.Settlements[i].PutBack
-			back.Error, _, _ = strings.Cut(back.Error, "\x00")
+			back.Failure.Text, _, _ = strings.Cut(back.Failure.Text, "\x00")
 		}
 		return s.Turn(ctx, r)
+	})
+}
+
+// settlesOther changes the failures of settlements.
+func settlesOther(s full, change func(now core.Instant, f *core.Failure)) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		nodes, err := s.Nodes(ctx)
+		if err != nil {
+			return ports.TurnReply{}, err
+		}
+		r.Settlements = slices.Clone(r.Settlements)
+		for i := range r.Settlements {
+			x := &r.Settlements[i]
+			change(nodes.Now, &x.PutBack.Failure)
+			change(nodes.Now, &x.BuryFailure)
+		}
+		return s.Turn(ctx, r)
+	})
+}
+
+// forgetsNodes keeps no server of a failure.
+func forgetsNodes(s full) full {
+	return settlesOther(s, func(_ core.Instant, f *core.Failure) { f.Node = "" })
+}
+
+// timesFailures gives a failure its own time.
+func timesFailures(s full) full {
+	return settlesOther(s, func(now core.Instant, f *core.Failure) {
+		if f.At > 0 {
+			f.At = now
+		}
+	})
+}
+
+// listsOnlyTexts leaves out when and where a dead letter of a list has failed.
+func listsOnlyTexts(s full) full {
+	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+		page, err := s.Morgue(ctx, r)
+		for i := range page.DeadLetters {
+			f := &page.DeadLetters[i].Failure
+			f.At, f.Node = 0, ""
+		}
+		return page, err
 	})
 }
 

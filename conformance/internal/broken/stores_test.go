@@ -59,7 +59,17 @@ func brokenStores() []brokenStore {
 			"input/refuses or accepts a cursor that no page returned, but does not fail",
 			wrapped(failsForOddCursors),
 		},
-		{"ends an error at NUL", "settle/keeps errors as ErrorText returns them", wrapped(endsErrorsAtNUL)},
+		{
+			"forgets the server of a failure",
+			"settle/puts a failed job back with its delay, count and failure",
+			wrapped(forgetsNodes),
+		},
+		{
+			"gives a failure its own time",
+			"settle/puts a failed job back with its delay, count and failure",
+			wrapped(timesFailures),
+		},
+		{"ends an error at NUL", "settle/keeps failures as Failure.Stored returns them", wrapped(endsErrorsAtNUL)},
 		{"ignores the generation", "input/refuses another shard count or generation", wrapped(ignoresGeneration)},
 		{
 			"ignores the generation of an acquire",

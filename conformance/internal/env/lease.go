@@ -268,6 +268,15 @@ func (e *Env) ClaimAndCrash(owner string) []core.Claim {
 	return claims
 }
 
+// FailedAt and FailedOn are when and where jobs fail here. No store may make the time of it.
+const (
+	FailedAt = Start + 123_456
+	FailedOn = "web-1"
+)
+
+// Failure is a failure with an error.
+func Failure(text string) core.Failure { return core.Failure{At: FailedAt, Node: FailedOn, Text: text} }
+
 // Settlements of a claim by its outcome, as core makes them.
 
 // Done settles a claim as done.
@@ -291,21 +300,28 @@ func Awaiting(c core.Claim, d time.Duration) core.Settlement {
 
 // Buried moves a claim to the morgue.
 func Buried(c core.Claim, reason string) core.Settlement {
-	return Outcome(c, core.Outcome{Kind: core.Buried, Error: reason})
+	return Outcome(c, core.Outcome{Kind: core.Buried, Error: reason, At: FailedAt, Node: FailedOn})
 }
 
 // BuriedAs buries a claim in a group.
 func BuriedAs(c core.Claim, group string) core.Settlement {
-	return Outcome(c, core.Outcome{Kind: core.Buried, Error: "no use", Group: group})
+	return Outcome(c, core.Outcome{Kind: core.Buried, Error: "no use", Group: group, At: FailedAt, Node: FailedOn})
 }
 
 // Failed settles a claim as failed. Its job is due again after d.
 func Failed(c core.Claim, reason string, d time.Duration) core.Settlement {
-	return Outcome(c, core.Outcome{Kind: core.Failed, Error: reason, Delay: d, OwnDelay: true})
+	return Outcome(c, core.Outcome{
+		Kind:     core.Failed,
+		Error:    reason,
+		Delay:    d,
+		OwnDelay: true,
+		At:       FailedAt,
+		Node:     FailedOn,
+	})
 }
 
 // Recovered settles a job that an earlier lease left claimed.
-func Recovered(c core.Claim) core.Settlement { return policy().Recover(&c) }
+func Recovered(c core.Claim) core.Settlement { return policy().Recover(&c, Start) }
 
 // Outcome settles a claim by an outcome.
 func Outcome(c core.Claim, o core.Outcome) core.Settlement { return policy().Settlement(&c, &o, 0) }

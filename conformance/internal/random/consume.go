@@ -152,7 +152,7 @@ func (d *driver) takeOver(at core.Shard) {
 		r.Settlements = nil
 		for _, c := range h.claims {
 			if c.Receipt.Token != h.lease.Token {
-				r.Settlements = append(r.Settlements, d.policy.Recover(&c))
+				r.Settlements = append(r.Settlements, d.policy.Recover(&c, d.model().Now()))
 			}
 		}
 		d.send(h, r)
@@ -224,7 +224,7 @@ func (d *driver) settlements(h *leaseView) []core.Settlement {
 // other.
 func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	if c.Receipt.Token != h.lease.Token && !rarely(d, "no recovery") {
-		return d.policy.Recover(&c)
+		return d.policy.Recover(&c, d.model().Now())
 	}
 
 	o := core.Outcome{
@@ -234,6 +234,8 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 		Group:    d.group(),
 		Delay:    pick(d, "delay", 0, time.Second, -time.Second, core.Forever),
 		OwnDelay: rapid.Bool().Draw(d.t, "own delay"),
+		At:       pick(d, "failed at", 0, d.model().Now(), core.MaxInstant),
+		Node:     pick(d, "node", randomNodes()...),
 	}
 
 	for i := range c.Payloads {
@@ -253,6 +255,10 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 // group draws the group of a burial, sometimes one that core.GroupName changes.
 func (d *driver) group() string {
 	return pick(d, "group", randomGroups()...)
+}
+
+func randomNodes() []string {
+	return []string{"", "web-1", "é\x1e", strings.Repeat("n", core.MaxNodeBytes+1)}
 }
 
 func randomGroups() []string {

@@ -35,7 +35,7 @@ func (d *driver) imported() ports.ImportRequest {
 				RetryCount: pick(d, "retries", -1, -1, 0, 2),
 				Recoveries: pick(d, "recoveries", 0, 0, 1, 2),
 				FirstPush:  now.Add(pick(d, "first", -time.Hour, 0, time.Second)),
-				Error:      pick(d, "error", "", "boom", "\x1eboom"),
+				Failure:    core.Failure{Text: pick(d, "error", "", "boom", "\x1eboom")},
 				Tags:       d.tags(),
 			}})
 			if rarely(d, "held") {
@@ -47,7 +47,7 @@ func (d *driver) imported() ports.ImportRequest {
 		letter := core.DeadLetter{
 			ID:        id,
 			ChangedAt: now.Add(pick(d, "changed", -time.Hour, -time.Second, 0, 0, time.Second)),
-			Error:     pick(d, "error", "", "boom", "\x1eboom"),
+			Failure:   core.Failure{Text: pick(d, "error", "", "boom", "\x1eboom")},
 			Group:     core.GroupName(pick(d, "group", randomGroups()...)),
 			Tags:      d.tags(),
 		}

@@ -39,8 +39,10 @@ type Batch struct {
 	presumed map[int]bool
 	// groups are the settlements of the jobs of parts, once the batch is closed.
 	groups map[int]*partGroup
-	// retryDelays are the delays before the retries of jobs that have failed.
+	// retryDelays are the delays before the retries of jobs that have failed. failedAt are the times
+	// of the failures and burials. Both stay if a settlement is computed again.
 	retryDelays map[int]retryDelay
+	failedAt    map[int]core.Instant
 
 	// panics are those of the handlers of failed jobs. decodeFailures and undecodable are the
 	// payloads that the codec refused.
@@ -103,7 +105,7 @@ func (b *Batch) Token() int64 { return b.token }
 
 // LastError returns the text of job i's last failure, or "".
 func (b *Batch) LastError(i int) string {
-	if text := b.Claims[i].Error; text != "" {
+	if text := b.Claims[i].Failure.Text; text != "" {
 		return b.shard.Queue.Stored(text)
 	}
 	return ""
@@ -182,10 +184,24 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	if o.Kind == core.Awaiting {
 		b.shard.checkAwaiting(c.ID)
 	}
+	if o.Kind == core.Failed || o.Kind == core.Buried || len(o.Payloads) > 0 {
+		o.At, o.Node = b.timeOfFailure(i), b.shard.Server.Node
+	}
 	if policy.BacksOff(c, &o) {
 		o.Delay, o.OwnDelay = b.retryDelay(i, policy.Retry(c, &o)), true
 	}
 	return policy.Settlement(c, &o, 0)
+}
+
+// timeOfFailure returns when job i failed, by the store's clock.
+func (b *Batch) timeOfFailure(i int) core.Instant {
+	at, known := b.failedAt[i]
+	if !known {
+		clock := b.shard.Server.Clock
+		at = clock.At(clock.Local())
+		put(&b.failedAt, i, at)
+	}
+	return at
 }
 
 // checkAwaiting warns that a job awaits a push in a queue whose pushes don't run waiting jobs.

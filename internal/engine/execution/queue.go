@@ -34,8 +34,10 @@ type Server struct {
 	// Handlers is the parent of the handlers' contexts. Once Stop has ended, no job begins.
 	Handlers, Stop context.Context
 	Clock          *clock.Clock
-	Logger         *slog.Logger
-	Jobs           *report.Jobs
+	// Node is the name of the server, which failures keep.
+	Node   string
+	Logger *slog.Logger
+	Jobs   *report.Jobs
 	// Jitter returns a whole number, which is cut to 0 … core.BackoffJitter-1.
 	Jitter func() int
 	// CheckPool is called whenever a handler settles in a transaction.

@@ -25,8 +25,8 @@ func (w *workbench) queue(id string, payloads int, ties bool) {
 	kit.Exec(w.t, w.pool,
 		strings.NewReplacer("{s}", w.schema, "{id}", id, "{n}", fmt.Sprint(payloads-1),
 			"{ties}", fmt.Sprint(ties)).Replace(`
-		INSERT INTO {s}.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-		VALUES (0, '{id}', 1, 1, -1, 0, true, 0, 'first', '');
+		INSERT INTO {s}.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data)
+		VALUES (0, '{id}', 1, 1, -1, 0, true, 0, 'first');
 		INSERT INTO {s}.payloads (shard, id, digest, score, data)
 		SELECT 0, '{id}', sha256(d), CASE WHEN {ties} THEN 1 ELSE g END, d
 		FROM generate_series(1, {n}) g, LATERAL (SELECT lpad(g::text, 20, '0')::bytea AS d) d`))
@@ -83,7 +83,7 @@ func TestPostgresPagesOfPayloadsReadWhatTheyReturn(t *testing.T) {
 	for _, payloads := range []int{3_000, 24_000} {
 		v := newViewed(t, 1)
 		kit.Exec(t, v.pool, fmt.Sprintf(`
-			INSERT INTO %[1]s.dead_letters (shard, id, changed_at, error, grp) SELECT 0, 'big', 1, 'bang', 'bang';
+			INSERT INTO %[1]s.dead_letters (shard, id, changed_at, grp) SELECT 0, 'big', 1, 'bang';
 			INSERT INTO %[1]s.dead_letter_payloads (shard, id, digest, score, data)
 			SELECT 0, 'big', sha256(g::text::bytea), g, g::text::bytea FROM generate_series(1, %[2]d) g;
 			ANALYZE %[1]s.dead_letter_payloads`, v.schema, payloads))

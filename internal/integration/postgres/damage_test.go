@@ -46,7 +46,7 @@ func TestPostgresATimeIsAnInstantAndAScoreANumber(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.queue("a", 2, false)
 	kit.Exec(t, w.pool, strings.ReplaceAll(`
-		INSERT INTO {s}.dead_letters (shard, id, changed_at, error, grp) VALUES (0, 'a', 1, '', 'g');
+		INSERT INTO {s}.dead_letters (shard, id, changed_at, grp) VALUES (0, 'a', 1, 'g');
 		INSERT INTO {s}.dead_letter_payloads (shard, id, digest, score, data) VALUES (0, 'a', '', 1, 'p');
 		INSERT INTO {s}.inbox (shard, kind, perform_at, id) VALUES (0, 'push', 1, 'a')`, "{s}", w.schema))
 	for constraint, columns := range map[string][]string{

@@ -240,8 +240,8 @@ func TestPostgresATurnThatWaitsHoldsNoJob(t *testing.T) {
 			END $$`, "{schema}", w.schema))
 		w.must(w.push(w.store, "b"))
 		kit.Exec(t, w.pool, fmt.Sprintf(`
-			INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-			VALUES (0, 'a', 1::bigint << 53, 1, -1, 0, false, 0, 'x', '')`, w.schema))
+			INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data)
+			VALUES (0, 'a', 1::bigint << 53, 1, -1, 0, false, 0, 'x')`, w.schema))
 		unlock := lock(w)
 		replies := w.send(9)
 		w.atGate("turn_fast")

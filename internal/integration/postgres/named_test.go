@@ -185,8 +185,8 @@ func sketches(r *rand.Rand) []sketch {
 func (w *workbench) leave(list []sketch) {
 	w.t.Helper()
 	kit.Exec(w.t, w.pool, fmt.Sprintf(`
-		INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, parked, score, data, error)
-		SELECT 0, 'id-' || g, 400 + g, 300, g %% 3 - 1, 0, false, g %% 2 = 0, 2, 'data-1', 'was' FROM generate_series(1, 20, 3) g;
+		INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, parked, score, data, failures)
+		SELECT 0, 'id-' || g, 400 + g, 300, g %% 3 - 1, 0, false, g %% 2 = 0, 2, 'data-1', '[{"text": "was"}]' FROM generate_series(1, 20, 3) g;
 		UPDATE %[1]s.shards SET parked = true, floor = 5000`, w.schema))
 	for len(list) > 0 {
 		n := 1
@@ -196,10 +196,11 @@ func (w *workbench) leave(list []sketch) {
 		w.must(pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error {
 			for _, k := range list[:n] {
 				_, err := tx.Exec(w.t.Context(), fmt.Sprintf(`
-					INSERT INTO %[1]s.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries, id, error, data, letter)
-					VALUES (0, $1::text::%[1]s.arrival_kind, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+					INSERT INTO %[1]s.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries, id, failures, data, letter)
+					VALUES (0, $1::text::%[1]s.arrival_kind, $2, $3, $4, $5, $6, $7, $8, $9,
+						json_build_array(json_build_object('text', $10::text)), $11,
 						CASE $1 WHEN 'buried' THEN json_populate_record(NULL::%[1]s.dead_letters, json_build_object(
-							'shard', 0, 'id', $9::text, 'changed_at', $4::bigint, 'error', $10::text, 'tags', '', 'grp', $12::text)) END)`, w.schema),
+							'shard', 0, 'id', $9::text, 'changed_at', $4::bigint, 'failures', json_build_array(json_build_object('text', $10::text)), 'tags', '', 'grp', $12::text)) END)`, w.schema),
 					k.kind, k.rule, k.limit, k.at, k.push, k.score, k.retries, k.recoveries, k.id, "error of "+k.grp,
 					[]byte(k.data), k.grp)
 				if err != nil {
@@ -217,9 +218,9 @@ func (w *workbench) dump() []string {
 	w.t.Helper()
 	var all []string
 	for _, q := range []string{
-		`SELECT j.id, perform_at, first_push, retry_count, recoveries, error, parked FROM {s}.jobs j`,
+		`SELECT j.id, perform_at, first_push, retry_count, recoveries, failures, parked FROM {s}.jobs j`,
 		`SELECT j.id, p.score, encode(p.data, 'escape') FROM {s}.jobs j, {s}.payloads_of(0, j.id, 1000) p`,
-		`SELECT id, changed_at, error, grp FROM {s}.dead_letters`,
+		`SELECT id, changed_at, failures, grp FROM {s}.dead_letters`,
 		`SELECT id, score, encode(data, 'escape') FROM {s}.dead_letter_payloads`,
 		`SELECT * FROM {s}.dead_groups`,
 		`SELECT fresh, retrying, claimed, dead FROM {s}.counts`,

@@ -39,8 +39,8 @@ func TestPostgresAPushReadsWhatItMeets(t *testing.T) {
 				w.plansFor("jobs", "payloads")
 				w.queue("hot", rows, false)
 				kit.Exec(t, w.pool, fmt.Sprintf(`
-					INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-					SELECT 0, 'other-' || g, 1, 1, -1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`,
+					INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data)
+					SELECT 0, 'other-' || g, 1, 1, -1, 0, false, 0, 'x' FROM generate_series(1, %[2]d) g`,
 					w.schema, rows))
 				if analyzed {
 					w.plansFor("jobs", "payloads")
@@ -68,10 +68,10 @@ func TestPostgresASettlementReadsWhatItSettles(t *testing.T) {
 				w := newWorkbench(t, time.Minute)
 				w.plansFor("jobs", "claimed", "inbox")
 				kit.Exec(t, w.pool, fmt.Sprintf(`
-					INSERT INTO %[1]s.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id, node, owner, error, data)
-					SELECT 1, 1, 1, 1, 1, 0, 0, -1, 0, 'id-' || g, 'n', 'o', '', 'x' FROM generate_series(1, %[2]d) g;
-					INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-					SELECT 0, 'id-' || g, 1, 1, -1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`,
+					INSERT INTO %[1]s.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id, node, owner, data)
+					SELECT 1, 1, 1, 1, 1, 0, 0, -1, 0, 'id-' || g, 'n', 'o', 'x' FROM generate_series(1, %[2]d) g;
+					INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data)
+					SELECT 0, 'id-' || g, 1, 1, -1, 0, false, 0, 'x' FROM generate_series(1, %[2]d) g`,
 					w.schema, rows))
 				if analyzed {
 					w.plansFor("jobs", "claimed")
@@ -96,8 +96,8 @@ func TestPostgresHeadsReadLittleBeforeTheFirstAnalyze(t *testing.T) {
 	v := newViewed(t, 1)
 	kit.Exec(t, v.pool, fmt.Sprintf(`
 		ALTER TABLE %[1]s.jobs SET (autovacuum_enabled = off);
-		INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-		SELECT 0, 'order-' || g, g, 1, g %% 2 - 1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`,
+		INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data)
+		SELECT 0, 'order-' || g, g, 1, g %% 2 - 1, 0, false, 0, 'x' FROM generate_series(1, %[2]d) g`,
 		v.schema, jobs))
 	tracer := &seen{}
 	s := v.openAs("heads", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
@@ -124,10 +124,10 @@ func TestPostgresListsReadLittleBeforeTheFirstAnalyze(t *testing.T) {
 		ALTER TABLE %[1]s.jobs SET (autovacuum_enabled = off);
 		ALTER TABLE %[1]s.dead_letters SET (autovacuum_enabled = off);
 		ALTER TABLE %[1]s.dead_letter_payloads SET (autovacuum_enabled = off);
-		INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-		SELECT 0, 'order-' || g, g, 1, g %% 3 - 1, 0, false, 0, repeat('x', 1500)::bytea, '' FROM generate_series(1, %[2]d) g;
-		INSERT INTO %[1]s.dead_letters (shard, id, changed_at, error, grp)
-		SELECT 0, 'order-' || g, g, repeat('x', 1500), 'bang' FROM generate_series(1, %[2]d) g;
+		INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data)
+		SELECT 0, 'order-' || g, g, 1, g %% 3 - 1, 0, false, 0, repeat('x', 1500)::bytea FROM generate_series(1, %[2]d) g;
+		INSERT INTO %[1]s.dead_letters (shard, id, changed_at, failures, grp)
+		SELECT 0, 'order-' || g, g, jsonb_build_array(jsonb_build_object('text', repeat('x', 1500))), 'bang' FROM generate_series(1, %[2]d) g;
 		INSERT INTO %[1]s.dead_letter_payloads (shard, id, digest, score, data)
 		SELECT 0, 'order-' || g, '', 0, 'x' FROM generate_series(1, %[2]d) g`, v.schema, entries))
 	tracer := &seen{}

@@ -22,8 +22,8 @@ func (w *workbench) slowPush() {
 	w.must(w.push(w.store, "a"))
 	w.next(1, done(w.next(1).Claims[0]))
 	kit.Exec(w.t, w.pool, fmt.Sprintf(`
-		INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-		VALUES (0, 'slow', 1, 1, -1, 0, false, 0, 'x', '')`, w.schema))
+		INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data)
+		VALUES (0, 'slow', 1, 1, -1, 0, false, 0, 'x')`, w.schema))
 }
 
 // pushAtGate pushes beside the test, and returns once the push waits at the gate, before it

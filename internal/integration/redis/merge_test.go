@@ -115,12 +115,12 @@ func (p *oneJob) turn() {
 	}
 	for _, c := range p.claims {
 		x := core.Settlement{
-			ID:        c.ID,
-			Receipt:   c.Receipt,
-			Rest:      p.disposition(),
-			BuryError: "no",
+			ID:          c.ID,
+			Receipt:     c.Receipt,
+			Rest:        p.disposition(),
+			BuryFailure: core.Failure{Text: "no"},
 			PutBack: core.PutBack{
-				RetryCount: 1, Error: "boom",
+				RetryCount: 1, Failure: core.Failure{Text: "boom"},
 			},
 		}
 		for i := range c.Payloads {

@@ -8,9 +8,9 @@ func AppendDeadLetter(b []byte, d *core.DeadLetter) []byte {
 	e := begin(append(b, d.Group...))
 	e.scoreOf(d.Payloads)
 	e.tags(d.Tags)
-	if d.Error != "" {
+	if d.Failure != (core.Failure{}) {
 		e.flag(flagFailed)
-		e.failure(d.Error)
+		e.failures(d.Failure)
 	}
 	e.payloads(d.Payloads)
 	return e.b
@@ -24,7 +24,7 @@ func ParseDeadLetter(id, text string, at core.Instant) (core.DeadLetter, error) 
 	score := s.score(flags)
 	dead.Tags = s.tags(flags)
 	if flags&flagFailed != 0 {
-		dead.Error = s.failure()
+		dead.Failure = s.failures()
 	}
 
 	dead.Payloads = s.payloads(flags, score)

@@ -76,14 +76,14 @@ func AppendJob(b []byte, j *core.Job) []byte {
 	}
 
 	e.tags(j.Tags)
-	if !j.Fresh() || j.Recoveries > 0 || j.Error != "" {
+	if !j.Fresh() || j.Recoveries > 0 || j.Failure != (core.Failure{}) {
 		e.flag(flagFailed)
 		if j.Alone() {
 			e.flag(flagAlone)
 		}
 		e.b = binary.BigEndian.AppendUint32(e.b, uint32(int32(j.RetryCount)))
 		e.b = binary.BigEndian.AppendUint32(e.b, uint32(j.Recoveries))
-		e.failure(j.Error)
+		e.failures(j.Failure)
 	}
 
 	e.payloads(j.Payloads)
@@ -125,11 +125,25 @@ func (e *encoder) tags(tags core.Tags) {
 	}
 }
 
-// failure appends an error. The flag and what else stands before the error differ between jobs and
-// dead letters.
-func (e *encoder) failure(text string) {
-	e.b = binary.BigEndian.AppendUint32(e.b, uint32(len(text)))
-	e.b = append(e.b, text...)
+// failures appends the failures of a record, of which the newest is kept. The flag and what else
+// stands before them differ between jobs and dead letters.
+func (e *encoder) failures(newest core.Failure) { e.b = appendSized(e.b, Failures(newest)) }
+
+// Failures returns failures as a record has them, without their length: the newest one, or none for
+// the zero value.
+func Failures(newest core.Failure) []byte {
+	f := newest.Stored()
+	if f == (core.Failure{}) {
+		return nil
+	}
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 13+len(f.Node)+len(f.Text)), uint64(f.At))
+	b = append(append(b, byte(len(f.Node))), f.Node...)
+	return appendSized(b, f.Text)
+}
+
+// appendSized appends a text behind its length in 4 bytes.
+func appendSized[T string | []byte](b []byte, text T) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(text))), text...)
 }
 
 // only appends the only payload, whose score stands before.
@@ -211,7 +225,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	if flags&flagFailed != 0 {
 		job.RetryCount = int(int32(s.number(4)))
 		job.Recoveries = int(s.number(4))
-		job.Error = s.failure()
+		job.Failure = s.failures()
 	}
 
 	job.Payloads = s.payloads(flags, score)
@@ -242,7 +256,16 @@ func (s *decoder) tags(flags uint64) core.Tags {
 	return core.Tags(s.sized(2))
 }
 
-func (s *decoder) failure() string { return s.sized(4) }
+// failures reads the failures of a record, and returns the newest.
+func (s *decoder) failures() core.Failure {
+	list := decoder{rest: s.sized(4)}
+	if list.rest == "" {
+		return core.Failure{}
+	}
+	newest := core.Failure{At: list.instant(), Node: list.sized(1), Text: list.sized(4)}
+	s.bad = s.bad || list.bad
+	return newest
+}
 
 // payloads reads the only payload, which has the given score, or a list.
 func (s *decoder) payloads(flags uint64, score float64) []core.Payload {

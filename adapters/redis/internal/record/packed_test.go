@@ -69,7 +69,14 @@ func fullJob() core.Job {
 			{Data: []byte("p"), Score: -1.5},
 			{Data: []byte{}, Score: 2, Meta: []byte("m")},
 		},
-		State: core.State{PerformAt: 9, FirstPush: 7, RetryCount: 3, Recoveries: 2, Error: "boom", Tags: "x\x1fy"},
+		State: core.State{
+			PerformAt:  9,
+			FirstPush:  7,
+			RetryCount: 3,
+			Recoveries: 2,
+			Failure:    core.Failure{At: 8, Node: "w", Text: "boom"},
+			Tags:       "x\x1fy",
+		},
 	}
 }
 
@@ -79,7 +86,7 @@ func fullLetter() core.DeadLetter {
 		ID:        j.ID,
 		Payloads:  j.Payloads,
 		ChangedAt: 9,
-		Error:     j.Error,
+		Failure:   j.Failure,
 		Group:     "kind",
 		Tags:      j.Tags,
 	}
@@ -87,13 +94,14 @@ func fullLetter() core.DeadLetter {
 
 // The bytes of a record, which the scripts read and write too.
 const (
-	fullTags = "\x00\x03x\x1fy"
-	fullList = "\x00\x00\x00\x02" +
+	fullTags     = "\x00\x03x\x1fy"
+	fullFailures = "\x00\x00\x00\x12" + "\x00\x00\x00\x00\x00\x00\x00\x08" + "\x01w" + "\x00\x00\x00\x04boom"
+	fullList     = "\x00\x00\x00\x02" +
 		"\xbf\xf8\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00p" +
 		"\x40\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x01m"
 	fullJobText = "\x7b" + "\x00\x00\x00\x00\x00\x00\x00\x07" + fullTags +
-		"\x00\x00\x00\x03\x00\x00\x00\x02" + "\x00\x00\x00\x04boom" + fullList
-	fullLetterText = "\x04kind" + "\x33" + fullTags + "\x00\x00\x00\x04boom" + fullList
+		"\x00\x00\x00\x03\x00\x00\x00\x02" + fullFailures + fullList
+	fullLetterText = "\x04kind" + "\x33" + fullTags + fullFailures + fullList
 )
 
 func TestRecordsHaveTheirBytes(t *testing.T) {

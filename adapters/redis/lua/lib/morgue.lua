@@ -24,7 +24,7 @@ do
   end
 
   -- open returns the dead letter of an id in dead, to which a job or another dead letter of the id
-  -- is buried, for a reason and in a group. If there is none, it adds one there. It adds no
+  -- is buried, for a reason, which is failures, and in a group. If there is none, it adds one there. It adds no
   -- payloads.
   local function open(dead, id, from, reason, group, now)
     local item = dead[id]
@@ -34,7 +34,7 @@ do
     end
 
     local into = item.job
-    into.at, into.error, into.tags = now, reason, unite_tags(into.tags, from.tags)
+    into.at, into.failures, into.tags = now, reason, unite_tags(into.tags, from.tags)
     into.group = groups.bury(into.group, group, now)
     return item
   end

@@ -8,14 +8,18 @@
 --   score    of the only payload: 7 bytes of whole microseconds, or a double
 --   first    8 bytes, FirstPush if that isn't the job's PerformAt (FIRST)
 --   tags     2 bytes of length and the tags (TAGS)
---   failure  RetryCount and Recoveries, 4 bytes each, then 4 bytes of length and the error (FAILED;
---            with 2 Recoveries or more ALONE)
+--   failure  RetryCount and Recoveries, 4 bytes each, then 4 bytes of length and the failures
+--            (FAILED; with 2 Recoveries or more ALONE)
 --   meta     of the only payload: 2 bytes of length and the Meta (ANNOTATED)
 --   data     the rest
 --
 -- A packed dead letter begins with the name of its group behind a byte of length. Then it has a
 -- byte of flags, and of the parts above score, tags, meta and data. With FAILED it has the length
--- and the error in the place of failure. When it changed is the score of its id in DTIME.
+-- and the failures in the place of failure. When it changed is the score of its id in DTIME.
+--
+-- Failures are a list, the newest first, of which only the newest is kept today. Each has 8 bytes of
+-- time, the name of its server behind a byte of length, and its text behind 4 bytes of length.
+-- Scripts carry a list as it is, in the field failures of a record, which is empty without any.
 --
 -- The lowest two bits of the flags are the kind of the payloads. 0 is one payload whose score is in
 -- microseconds, and WIDE is one payload with a double. LISTED is a few payloads, or those of a
@@ -84,12 +88,12 @@ do
 
   -- fresh returns a fresh job without payloads that is due, and was first pushed, at an instant.
   local function fresh(at)
-    return {at = at, first = at, retry = -1, recoveries = 0, error = '', tags = '', list = {}, many = false, annotated = false}
+    return {at = at, first = at, retry = -1, recoveries = 0, failures = '', tags = '', list = {}, many = false, annotated = false}
   end
 
   -- letter returns a dead letter without payloads and group that changed at an instant.
   local function letter(at)
-    return {at = at, error = '', tags = '', list = {}, many = false, annotated = false}
+    return {at = at, failures = '', tags = '', list = {}, many = false, annotated = false}
   end
 
   -- read_sized returns the text at pos, behind its length, and the position behind it.
@@ -125,10 +129,26 @@ do
     return pos
   end
 
-  -- read_failure reads the error at pos into a record, and returns the position behind it.
-  local function read_failure(record, text, pos)
-    record.error, pos = read_sized('>I4', text, pos)
+  -- read_failures reads the failures at pos into a record, and returns the position behind them.
+  local function read_failures(record, text, pos)
+    record.failures, pos = read_sized('>I4', text, pos)
+    local list, at = record.failures, 1
+    while at <= #list do
+      local node, n = byte(list, at + 8), nil
+      check(node, 'its failures are cut short')
+      n, at = parse('>I4', list, at + 9 + node)
+      at = at + n
+    end
+    check(at == #list + 1, 'its failures are cut short')
     return pos
+  end
+
+  -- newest_failure returns the newest of some failures, with what cut makes of its text.
+  local function newest_failure(failures, cut)
+    if failures == '' then return '' end
+    local text = 10 + byte(failures, 9)
+    local kept = cut(read_sized('>I4', failures, text))
+    return sub(failures, 1, text - 1) .. pack('>I4', #kept) .. kept
   end
 
   -- read_list reads the payloads of a list into a record, at most the given number of them.
@@ -172,7 +192,7 @@ do
     pos = read_tags(job, flags, text, pos)
     if band(flags, FAILED) > 0 then
       job.retry, job.recoveries, pos = parse('>i4I4', text, pos)
-      pos = read_failure(job, text, pos)
+      pos = read_failures(job, text, pos)
     end
     check(kind ~= MANY or pos == #text + 1, 'it has more than it says')
     return job, kind, score, pos
@@ -199,7 +219,7 @@ do
     dead.group = group_of(text)
     local flags, kind, score, pos = open(dead, text, n + 2)
     pos = read_tags(dead, flags, text, pos)
-    if band(flags, FAILED) > 0 then pos = read_failure(dead, text, pos) end
+    if band(flags, FAILED) > 0 then pos = read_failures(dead, text, pos) end
     return read_payloads(dead, kind, score, text, pos)
   end
 
@@ -279,8 +299,8 @@ do
     return TAGS, pack('>I2', #record.tags) .. record.tags
   end
 
-  -- encode_failure returns a record's error as it is packed.
-  local function encode_failure(record) return pack('>I4', #record.error) .. record.error end
+  -- encode_failures returns a record's failures as they are packed.
+  local function encode_failures(record) return pack('>I4', #record.failures) .. record.failures end
 
   -- encode_state returns the flags of the parts of a job between score and payloads, and these
   -- parts.
@@ -288,9 +308,9 @@ do
     local flags, parts = encode_tags(job)
     if job.first ~= job.at then flags, parts = flags + FIRST, pack('>I8', job.first) .. parts end
 
-    if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' then
+    if job.retry ~= -1 or job.recoveries > 0 or job.failures ~= '' then
       flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
-      parts = parts .. pack('>i4I4', job.retry, job.recoveries) .. encode_failure(job)
+      parts = parts .. pack('>i4I4', job.retry, job.recoveries) .. encode_failures(job)
     end
     return flags, parts
   end
@@ -305,7 +325,7 @@ do
   -- encode_dead returns a dead letter packed, as encode does.
   local function encode_dead(dead, payloads)
     local flags, parts = encode_tags(dead)
-    if dead.error ~= '' then flags, parts = flags + FAILED, parts .. encode_failure(dead) end
+    if dead.failures ~= '' then flags, parts = flags + FAILED, parts .. encode_failures(dead) end
     return seal(dead, payloads, char(#dead.group) .. dead.group, flags, parts)
   end
 
@@ -338,5 +358,5 @@ do
   end
 
   packed = {fits = fits, fresh = fresh, decode = decode, decoded = decoded, weigh = weigh, encode = encode, without = without,
-    letter = letter, group_of = group_of, decode_dead = decode_dead, encode_dead = encode_dead}
+    letter = letter, newest_failure = newest_failure, group_of = group_of, decode_dead = decode_dead, encode_dead = encode_dead}
 end

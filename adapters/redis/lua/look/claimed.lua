@@ -24,7 +24,7 @@ local function shortened(value)
     size = size + #some[i].data
   end
 
-  job.error = cut_text(job.error, most_error)
+  job.failures = packed.newest_failure(job.failures, function(text) return cut_text(text, most_error) end)
   return packed.encode(job, some, sub(value, 1, from - 1)), count, #some, size
 end
 

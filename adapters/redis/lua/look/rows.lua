@@ -7,7 +7,7 @@
 --   payloads, id, PerformAt or ChangedAt, count, packed job or dead letter, ...}; it reads fewer
 --   if they are large, and skips ids that are absent or can't be read
 -- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, passing, items, queue,
---   morgue, read_step, cut_text.
+--   packed, morgue, read_step, cut_text.
 
 local dead, most_payloads, most_error = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 local ids, found = {unpack(ARGV, 4)}, nil
@@ -43,7 +43,7 @@ for i, id in ipairs(ids) do
       break
     end
     bounds.count(bound, #payloads, size)
-    item.job.error = cut_text(item.job.error, most_error)
+    item.job.failures = packed.newest_failure(item.job.failures, function(text) return cut_text(text, most_error) end)
     for _, v in ipairs({id, string.format('%.0f', instant(item.job.at)), total, item.area.encode(item.job, payloads)}) do
       reply[#reply + 1] = v
     end

@@ -3,34 +3,37 @@
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count, dead, its times,
 --   ids, metas and groups
 -- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1) or are
---   held (2), 4 the group, and the error of those that have none, 5 whether only first payloads (1
---   or 0); then the ids, each followed by its first payload if 5 is 1
+--   held (2), 4 the group, 5 the failures of those that have none, 6 whether only first payloads (1
+--   or 0); then the ids, each followed by its first payload if 6 is 1
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
 -- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, groups, morgue, condition,
 --   named, read_step.
 
-local now, is_about, group = clock(ARGV[1]), condition(ARGV[2], ARGV[3]), ARGV[4]
+local now, is_about, group, by_hand = clock(ARGV[1]), condition(ARGV[2], ARGV[3]), ARGV[4], ARGV[5]
 local index = read_meta()
 if index == nil then return {'unknown'} end
 
-local ids, firsts = named(6, ARGV[5] == '1')
+local ids, firsts = named(7, ARGV[6] == '1')
 local asked = #ids
 local queued, buried = read_step(JOBS, ids), read_step(DEAD, ids)
 local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bounds.new()
+
+-- reason_of returns the failures that a dead letter gets from a job.
+local function reason_of(job) return job.failures ~= '' and job.failures or by_hand end
 
 -- bury_first moves the first payload of a job if it is the given one. It reports whether the step
 -- is finished with the job, and whether it has moved the payload.
 local function bury_first(item, data)
   local part, whole = items.take_first(item, data, bound)
   if not part then return whole, false end
-  morgue.store(morgue.add(dead, item.id, item.job, part, item.job.error ~= '' and item.job.error or group, group, now))
+  morgue.store(morgue.add(dead, item.id, item.job, part, reason_of(item.job), group, now))
   if whole then queue.remove(item, index) else queue.store_rest(item, now, index) end
   return true, true
 end
 
 -- bury moves as much of a job as a bound allows, and reports whether that is all of it.
 local function bury(item)
-  local id, reason = item.id, item.job.error ~= '' and item.job.error or group
+  local id, reason = item.id, reason_of(item.job)
   if not dead[id] and items.goes_whole(item) then
     local letter = morgue.open(dead, id, item.job, reason, group, now)
     items.move(item, letter)

@@ -27,7 +27,7 @@ for n, id in ipairs(ids) do -- core.MergeImported
   local letter, item = letters[n], dead[id]
   local later = item == nil or letter.at > item.job.at
   local had = item and item.job.tags
-  if later then item = morgue.open(dead, id, letter, letter.error, letter.group, letter.at)
+  if later then item = morgue.open(dead, id, letter, letter.failures, letter.group, letter.at)
   else item.job.tags = unite_tags(had, letter.tags) end
 
   local _, changed = items.merge(item, letter.list)

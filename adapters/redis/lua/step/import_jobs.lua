@@ -28,7 +28,7 @@ local jobs, ready = queue.load(ids, queued), false
 local function merge(job, incoming)
   local held, incoming_held = queue.is_held(job), queue.is_held(incoming)
   if incoming_held and not held or incoming_held == held and incoming.retry > job.retry then
-    job.at, job.retry, job.error = incoming.at, incoming.retry, incoming.error
+    job.at, job.retry, job.failures = incoming.at, incoming.retry, incoming.failures
   elseif job.retry < 0 then
     job.at = math.min(job.at, incoming.at)
   end

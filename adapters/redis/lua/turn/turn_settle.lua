@@ -5,7 +5,7 @@
 --   plan, CANCELS, NOTED, note.
 -- Defines: settle_claims, end_parts, begin_claims, merge_left, free_parked.
 
--- kept returns the part of an error's text that is kept: all of it, or its first bytes on a server
+-- kept returns the part of a failure's text that is kept: all of it, or its first bytes on a server
 -- that is beyond its maxmemory. Turns run there all the same and may add little.
 local full
 local function kept(text)
@@ -24,10 +24,10 @@ local function kept(text)
 end
 
 -- dispose returns what an ended claim leaves: a job, whose list has the payloads that go back into
--- the queue, the payloads that are buried, and the error and the group that they are buried with.
+-- the queue, the payloads that are buried, and the failures and the group that they are buried with.
 -- claim_value is the stored claim, which can be read. what is the code of the payloads that are
 -- not excepted, the time (0 after the delay, 1 PerformAt stays, 2 awaits), delay, RetryCount,
--- Recoveries, error, error of the buried, the exceptions as position and code, and the group.
+-- Recoveries, failures, those of the buried, the exceptions as position and code, and the group.
 local function dispose(claim_value, what, now)
   local REQUEUE, BURY, SAME, AWAITS = 1, 2, 1, 2
   local from = claim_from(claim_value)
@@ -35,11 +35,11 @@ local function dispose(claim_value, what, now)
   local payloads, back, dead, except = job.list, {}, {}, {}
   local others, time, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   job.at, job.awaits = time == SAME and job.at or instant(now + delay), time == AWAITS
-  job.retry, job.recoveries, job.error = retry, recoveries, kept(sub(what, pos, pos + n - 1))
+  job.retry, job.recoveries, job.failures = retry, recoveries, packed.newest_failure(sub(what, pos, pos + n - 1), kept)
   job.list, job.annotated = back, false
 
   n, pos = parse('>I4', what, pos + n)
-  local reason, count = kept(sub(what, pos, pos + n - 1)), nil
+  local reason, count = packed.newest_failure(sub(what, pos, pos + n - 1), kept), nil
   count, pos = parse('>I4', what, pos + n)
   for _ = 1, count do
     local position, code
@@ -252,7 +252,7 @@ local function merge_left(left, now)
       local there = item.job
       local awaits = job.awaits and there.first ~= job.first -- core.PutBack.Merge
       there.at = awaits and math.min(there.at, job.at) or job.at
-      there.retry, there.error, there.tags = job.retry, job.error, unite_tags(there.tags, job.tags)
+      there.retry, there.failures, there.tags = job.retry, job.failures, unite_tags(there.tags, job.tags)
       there.recoveries, there.first = math.max(there.recoveries, job.recoveries), math.min(there.first, job.first)
       items.unite(item, job.list)
     elseif #job.list > 0 then

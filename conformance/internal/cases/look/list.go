@@ -321,7 +321,7 @@ func listDeadPayloads(e *env.Env) {
 		want := core.DeadLetter{
 			ID:        "a",
 			ChangedAt: e.Now(),
-			Error:     "no use",
+			Failure:   env.Failure("no use"),
 			Group:     core.OtherGroup,
 			Payloads:  env.ThreePayloads()[:min(limit, 3)],
 		}

@@ -350,13 +350,13 @@ func pageErrors(e *env.Env) {
 		r := ports.PageRequest{Queue: env.Orders, ErrorBytes: bytes}
 		jobs, err := e.Store.Jobs(e.Ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.RetryingByID})
 		if e.Check(err, "Jobs") && len(jobs.Jobs) == 1 {
-			e.Same(fmt.Sprintf("%d bytes of a job's error", bytes), jobs.Jobs[0].Error, want)
+			e.Same(fmt.Sprintf("%d bytes of a job's error", bytes), jobs.Jobs[0].Failure, env.Failure(want))
 		}
 		e.Same("how many jobs", len(jobs.Jobs), 1)
 
 		dead, err := e.Store.Morgue(e.Ctx, ports.MorgueRequest{PageRequest: r})
 		if e.Check(err, "Morgue") && len(dead.DeadLetters) == 1 {
-			e.Same(fmt.Sprintf("%d bytes of a dead letter's error", bytes), dead.DeadLetters[0].Error, want)
+			e.Same(fmt.Sprintf("%d bytes of a dead letter's error", bytes), dead.DeadLetters[0].Failure, env.Failure(want))
 		}
 		e.Same("how many dead letters", len(dead.DeadLetters), 1)
 	}
@@ -369,7 +369,7 @@ func pageErrors(e *env.Env) {
 
 	for _, c := range claimed.Claims {
 		if c.ID == "a" {
-			e.Same("5 bytes of a claim's error", c.Error, "boom")
+			e.Same("5 bytes of a claim's error", c.Failure, env.Failure("boom"))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -155,7 +154,7 @@ func tagsByMergeRule(e *env.Env) {
 	e.Push(env.Tagged("a", "newest", 3, "z"))
 	h.Settle(env.Failed(c, "boom", 0))
 	want := env.Job("a",
-		core.State{PerformAt: env.Start, FirstPush: env.Start, Error: "boom", Tags: env.Tags("x y z")},
+		core.State{PerformAt: env.Start, FirstPush: env.Start, Failure: env.Failure("boom"), Tags: env.Tags("x y z")},
 		env.Pay("newest", 3))
 	e.Same("the job put back", e.Queued("a"), want)
 
@@ -182,7 +181,7 @@ func tagsOfPutBacks(e *env.Env) {
 
 		e.Push(env.Tagged(id, "r", 3, "new"))
 		e.Same("pushed onto it", e.Queued(id).Tags, env.Tags("new old older"))
-		e.Same("its error", e.Queued(id).Error, s.PutBack.Error)
+		e.Same("its error", e.Queued(id).Failure.Text, s.PutBack.Failure.Text)
 
 		e.ByIDs(e.Store.Expedite, id)
 		c = h.One()
@@ -191,7 +190,7 @@ func tagsOfPutBacks(e *env.Env) {
 
 		h.Settle(end(c))
 		e.Same("put back onto a push", e.Queued(id).Tags, env.Tags("new newest old older"))
-		e.Same("the error of both", e.Queued(id).Error, s.PutBack.Error)
+		e.Same("the error of both", e.Queued(id).Failure.Text, s.PutBack.Failure.Text)
 
 		e.ByIDs(e.Store.Delete, id)
 	}
@@ -245,14 +244,15 @@ func tagsOfDead(e *env.Env) {
 	h := e.Acquire("n1")
 	c := h.One()
 	s := env.Failed(c, "boom", 0)
-	s.Except, s.BuryError, s.Group = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}, "no use", "g"
+	s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
+	s.BuryFailure, s.Group = env.Failure("no use"), "g"
 	h.Settle(s)
 
 	want := core.DeadLetter{
 		ID:        "a",
 		Payloads:  []core.Payload{env.Pay("p", 1)},
 		ChangedAt: env.Start,
-		Error:     "no use",
+		Failure:   env.Failure("no use"),
 		Group:     "g",
 		Tags:      env.Tags("x"),
 	}
@@ -261,7 +261,7 @@ func tagsOfDead(e *env.Env) {
 
 	e.Push(env.Tagged("a", "r", 3, "y"))
 	e.ByIDs(e.Store.Bury, "a")
-	want.Payloads, want.Error, want.Group, want.Tags =
+	want.Payloads, want.Failure.Text, want.Group, want.Tags =
 		append(want.Payloads, env.Pay("q", 2), env.Pay("r", 3)), "boom", core.BuriedByHand, env.Tags("x y")
 	e.Same("buried by hand", e.DeadLetter("a"), want)
 
@@ -271,7 +271,7 @@ func tagsOfDead(e *env.Env) {
 		ID:        "b",
 		Payloads:  []core.Payload{env.Pay("p", 1)},
 		ChangedAt: env.Start,
-		Error:     core.BuriedByHand,
+		Failure:   core.Failure{Text: core.BuriedByHand},
 		Group:     core.BuriedByHand,
 		Tags:      env.Tags("z"),
 	})
@@ -339,7 +339,7 @@ func tagsImported(e *env.Env) {
 			PerformAt:  env.Start,
 			RetryCount: retry,
 			FirstPush:  env.Start,
-			Error:      text,
+			Failure:    env.Failure(text),
 			Tags:       env.Tags(list),
 		}
 	}
@@ -361,7 +361,7 @@ func tagsImportedAgain(e *env.Env) {
 			ID:        "a",
 			Payloads:  []core.Payload{env.Pay("p", 1)},
 			ChangedAt: at,
-			Error:     "boom",
+			Failure:   env.Failure("boom"),
 			Group:     "g",
 			Tags:      env.Tags(list),
 		}
@@ -408,14 +408,15 @@ func tagsBesideErrors(e *env.Env) {
 
 			e.Push(env.Tagged(id, "p", 1, list), env.Entry(id, "q", 2))
 			s := env.Failed(h.One(), text, time.Hour)
-			s.Except, s.BuryError, s.Group = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}, text, "g"
+			s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
+			s.BuryFailure, s.Group = env.Failure(text), "g"
 			h.Settle(s)
 
 			e.Same("the error and the tags of the job",
-				fmt.Sprintf("%q %q", e.Queued(id).Error, e.Queued(id).Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
+				fmt.Sprintf("%q %q", e.Queued(id).Failure.Text, e.Queued(id).Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
 			dead := e.DeadLetter(id)
 			e.Same("those of the dead letter",
-				fmt.Sprintf("%q %q", dead.Error, dead.Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
+				fmt.Sprintf("%q %q", dead.Failure.Text, dead.Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
 
 			for bytes, want := range map[int]string{
 				-1:            "",
@@ -427,15 +428,14 @@ func tagsBesideErrors(e *env.Env) {
 				page, err := e.Store.Jobs(e.Ctx,
 					ports.JobsRequest{PageRequest: ports.PageRequest{Queue: env.Orders, Limit: 1, ErrorBytes: bytes}})
 				e.Must(err, "Jobs")
-				e.Same("a cut error, with the tags", fmt.Sprintf("%q %q", page.Jobs[0].Error, page.Jobs[0].Tags),
+				e.Same("a cut error, with the tags", fmt.Sprintf("%q %q", page.Jobs[0].Failure.Text, page.Jobs[0].Tags),
 					fmt.Sprintf("%q %q", want, env.Tags(list)))
 			}
 
 			e.ByIDs(e.Store.Bury, id)
 			letter := e.DeadLetter(id)
-			want := cmp.Or(text, core.BuriedByHand)
 			e.Same("those of a job buried by hand",
-				fmt.Sprintf("%q %q", letter.Error, letter.Tags), fmt.Sprintf("%q %q", want, env.Tags(list)))
+				fmt.Sprintf("%q %q", letter.Failure.Text, letter.Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (v *jobVector) entries(id string) []core.Entry {
 }
 
 func (v *jobVector) state() core.State {
-	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Error: v.Error}
+	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Failure: core.Failure{Text: v.Error}}
 }
 
 // sameJob compares a queued job with a vector, which does not contain FirstPush.
@@ -187,7 +187,7 @@ func mergeReturned(e *env.Env, id string, v *mergeVectorCase) {
 	e.Push(v.Queued.entries(id)...)
 	e.Clock.Set(v.Now.Time())
 	h.Settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
-		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Error: v.Coming.Error,
+		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Failure: core.Failure{Text: v.Coming.Error},
 	}})
 	h.Release()
 
@@ -255,7 +255,7 @@ func failureVector(e *env.Env, id string, v *failureVectorCase) {
 		want = core.DeadLetter{
 			ID:        id,
 			ChangedAt: v.Now,
-			Error:     b.Error,
+			Failure:   core.Failure{Text: b.Error},
 			Group:     core.OtherGroup,
 			Payloads:  b.payloads(),
 		}
@@ -317,7 +317,7 @@ type awaitVectorCase struct {
 func awaitVector(e *env.Env, id string, v *awaitVectorCase) {
 	e.TB.Helper()
 	e.Clock.Set(v.Now.Time())
-	e.BringInJobs(env.Job(id, core.State{RetryCount: 3, FirstPush: v.FirstPush, Error: "boom"}, env.Pay("p", 1)))
+	e.BringInJobs(env.Job(id, core.State{RetryCount: 3, FirstPush: v.FirstPush, Failure: env.Failure("boom")}, env.Pay("p", 1)))
 
 	h := e.Acquire("n1")
 	c := h.One()
@@ -360,7 +360,7 @@ func movedVector(e *env.Env, id string, v *movedVectorCase) {
 	e.Same("whether it runs", !policy.RecoveredTooOften(&c), v.Runs)
 	requeue, s := &v.Job, policy.Settlement(&c, &core.Outcome{Kind: core.Untouched}, 0)
 	if !v.Runs {
-		requeue, s = v.Outcome.Requeue, policy.Recover(&c)
+		requeue, s = v.Outcome.Requeue, policy.Recover(&c, 0)
 	}
 	h.Settle(s)
 	h.Release()
@@ -371,7 +371,7 @@ func movedVector(e *env.Env, id string, v *movedVectorCase) {
 		want = core.DeadLetter{
 			ID:        id,
 			ChangedAt: v.Now,
-			Error:     s.BuryError,
+			Failure:   s.BuryFailure,
 			Group:     core.RecoveredGroup,
 			Payloads:  b,
 		}
@@ -415,7 +415,7 @@ func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
 	left := h.Orphans()
 	e.Same("the job left", left, []core.Claim{lost})
 
-	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}.Recover(&left[0])
+	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}.Recover(&left[0], 0)
 	h.Settle(s)
 	h.Release()
 	sameJob(e, "what was put back", e.Queued(id), id, v.Outcome.Requeue)
@@ -425,7 +425,7 @@ func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
 		want = core.DeadLetter{
 			ID:        id,
 			ChangedAt: v.Now,
-			Error:     s.BuryError,
+			Failure:   s.BuryFailure,
 			Group:     core.RecoveredGroup,
 			Payloads:  b,
 		}

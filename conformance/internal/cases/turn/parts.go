@@ -70,7 +70,7 @@ func suspect(e *env.Env, recoveries int) (*env.Holder, core.Claim) {
 		RetryCount: 2,
 		Recoveries: recoveries,
 		FirstPush:  env.Start,
-		Error:      "boom",
+		Failure:    env.Failure("boom"),
 		Tags:       env.Tags("blue red"),
 	}
 	e.Place("a",

@@ -15,7 +15,7 @@ CREATE TABLE {schema}.inbox (
   retry_count int NOT NULL DEFAULT -1,
   recoveries  int NOT NULL DEFAULT 0,
   id          text COLLATE "C" NOT NULL DEFAULT '',
-  error       text NOT NULL DEFAULT '',
+  failures    jsonb,
   tags        text NOT NULL DEFAULT '',
   data        bytea NOT NULL DEFAULT '',
   meta        bytea,

@@ -16,7 +16,6 @@ BEGIN
   a.score := 0;
   a.retry_count := -1;
   a.recoveries := 0;
-  a.error := '';
   a.tags := '';
   a.data := '';
   RETURN a;

@@ -13,8 +13,8 @@ DECLARE
   v_job      record;
 BEGIN
   fresh := 0; retrying := 0; earlier := false; added := false; superseded := 0;
-  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error, tags)
-  VALUES (p_shard, a.id, a.perform_at, a.first_push, a.retry_count, a.recoveries, false, a.score, a.score, a.data, a.meta, a.error, a.tags)
+  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, failures, tags)
+  VALUES (p_shard, a.id, a.perform_at, a.first_push, a.retry_count, a.recoveries, false, a.score, a.score, a.data, a.meta, a.failures, a.tags)
   ON CONFLICT (shard, id) DO UPDATE SET
     prior_retry_count = j.retry_count,
     parked = j.parked AND a.kind = 'push', -- the id of another arrival may be free; if not, claims skip it again
@@ -38,7 +38,7 @@ BEGIN
     fresh := (a.retry_count < 0)::int - (v_job.retry_count < 0)::int;
     retrying := - fresh;
     UPDATE {schema}.jobs q SET perform_at = due, first_push = least(v_job.first_push, a.first_push), retry_count = a.retry_count,
-      error = a.error
+      failures = a.failures
     WHERE q.shard = p_shard AND q.id = a.id;
   ELSE
     IF v_job.retry_count < 0 AND a.rule <> c_keep THEN

@@ -35,9 +35,9 @@ BEGIN
     RETURN;
   END IF;
   WITH put AS (
-    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error)
+    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta)
     SELECT v_first + e.index, e.id, CASE WHEN e.at >= 0 THEN e.at ELSE {schema}.later(v_now, coalesce(e.delay, 0)) END, v_now, -1, 0,
-      p_more_ids IS NOT NULL AND e.id = ANY (p_more_ids), e.score, e.score, e.data, e.meta, ''
+      p_more_ids IS NOT NULL AND e.id = ANY (p_more_ids), e.score, e.score, e.data, e.meta
     FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta) e (index, id, at, delay, score, data, meta)
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,

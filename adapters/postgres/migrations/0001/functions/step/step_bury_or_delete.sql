@@ -1,7 +1,7 @@
 -- Removes jobs from the queue (ports.Operator.Bury, Delete): those of p_ids that were first pushed
 -- before p_before, 0 for any, and that have failed if p_failed is set, or are held if p_held is
 -- set. They are buried in the group p_group, or deleted if p_group is NULL. The group's name is
--- also the error of jobs without an error. If p_first is not NULL, only the first payload of each
+-- also the text of the failure of jobs without one. If p_first is not NULL, only the first payload of each
 -- job is removed, if it is the one in p_first. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_bury_or_delete(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint,
   p_failed boolean, p_held boolean, p_group text, p_first bytea[])
@@ -37,7 +37,7 @@ BEGIN
 
   v_reply.reached := 0;
   FOREACH v_id IN ARRAY p_ids LOOP
-    SELECT q.perform_at, q.retry_count, q.first_push, q.recoveries, q.error, q.tags INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
+    SELECT q.perform_at, q.retry_count, q.first_push, q.recoveries, q.failures, q.tags INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
     IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed)
       AND (j.retry_count >= 0 AND j.perform_at = c_never OR NOT p_held) THEN
       IF p_first IS NOT NULL THEN
@@ -55,7 +55,7 @@ BEGIN
         v_letter.shard := v_locked.shard;
         v_letter.id := v_id;
         v_letter.changed_at := v_locked.now;
-        v_letter.error := CASE WHEN j.error = '' THEN p_group ELSE j.error END;
+        v_letter.failures := coalesce(j.failures, jsonb_build_array(jsonb_build_object('text', p_group)));
         v_letter.tags := j.tags;
         v_letter.grp := p_group;
 

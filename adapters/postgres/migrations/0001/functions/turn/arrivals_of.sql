@@ -28,7 +28,7 @@ BEGIN
     v_put_back.first_push := c.first_push;
     v_put_back.retry_count := s.retry_count;
     v_put_back.recoveries := s.recoveries;
-    v_put_back.error := s.error;
+    v_put_back.failures := s.failures;
     v_put_back.tags := c.tags;
   END IF;
   IF position(c_bury IN s.dispositions) > 0 THEN

@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+)
+
+// failure is a failure in the columns failures. They have a list of them, the newest first, of which
+// only the newest is kept today. NULL is no failure.
+type failure struct {
+	At   core.Instant `json:"at,omitempty"`
+	Node string       `json:"node,omitempty"`
+	Text string       `json:"text"`
+}
+
+// failuresOf returns the list of a record whose last failure is given.
+func failuresOf(last core.Failure) []failure {
+	f := last.Stored()
+	if f == (core.Failure{}) {
+		return nil
+	}
+	return []failure{{f.At, f.Node, f.Text}}
+}
+
+// newestFailure is where a column failures is scanned.
+type newestFailure struct{ into *core.Failure }
+
+// Scan implements sql.Scanner.
+func (n newestFailure) Scan(value any) error {
+	*n.into = core.Failure{}
+	var text []byte
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case string:
+		text = []byte(v)
+	case []byte:
+		text = v
+	default:
+		return fmt.Errorf("failures are a %T, not JSON", value)
+	}
+
+	var list []failure
+	if err := json.Unmarshal(text, &list); err != nil {
+		return fmt.Errorf("failures can't be read: %w", err)
+	}
+	if len(list) > 0 {
+		*n.into = core.Failure{At: list[0].At, Node: list[0].Node, Text: list[0].Text}
+	}
+	return nil
+}
+
+// firstChars is the SQL of the newest failure of a row e with the given number of characters of its
+// text.
+func firstChars(most string) string {
+	return `CASE WHEN e.failures IS NOT NULL THEN jsonb_build_array(
+    jsonb_set(e.failures->0, '{text}', to_jsonb(left(e.failures->0->>'text', ` + most + `)))
+  ) END`
+}
