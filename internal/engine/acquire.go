@@ -112,18 +112,10 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
 	s.settleOrphans(r.Claims, r.Cancellations)
 
-	// A shard that did not answer last time gets no grant. An acquire hands over no large claim of an
-	// earlier lease, and a turn for it needs no grant either: the queue may be paused, and the lanes
-	// may be busy.
-	s.turns.due = s.unresponsive || len(r.Claims) == 0 && (r.Paused || r.Head.OK && r.Head.Due <= r.Now)
-
-	s.heard(sent, time.Now())
-	s.storeHead, s.paused = r.Head, r.Paused
-	if s.turns.wokenAt.Before(sent) {
-		s.publishNews()
-	} else { // a wake-up came during the call
-		s.assumeDue(r.Now)
+	if s.turns.acquired(&r, sent, time.Now()) {
+		signal(s.node.pollNow)
 	}
+	s.publishNews()
 	s.mu.Unlock()
 
 	signal(s.node.ticksNow)

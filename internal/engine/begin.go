@@ -64,7 +64,7 @@ func (s *shard) waiting() (batches int, first *core.Claim) {
 
 // nextBuffered returns the first job of the next batch of the buffer, or nil if none may start.
 func (s *shard) nextBuffered() *core.Claim {
-	if head := s.buffer.head(); head != nil && !(s.unresponsive && isRecovered(*head)) {
+	if head := s.buffer.head(); head != nil && !(s.turns.unresponsive && isRecovered(*head)) {
 		return head
 	}
 	return nil

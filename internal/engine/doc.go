@@ -96,7 +96,11 @@
 //	permits.go                the calls by which a queue's batches are bounded over all nodes
 //	shard.go                  a shard's state, and the batches between it and lanes
 //	acquire.go, lease.go      a shard's life; its lease: extended, renewed, released, dropped
-//	turn.go, reply.go         the request of a turn; the effects of its reply
+//	turns.go                  a shard's turns, a state machine: in flight, to be repeated, overdue
+//	outbox.go                 what turns send: settlements, also those that the store carries out
+//	                          later, and the ends of payloads
+//	news.go                   what the store and wake-ups have said of a shard's jobs
+//	turnloop.go, reply.go     making turns; the effects of a reply
 //	inflight.go               how many turns are in flight; turns that take too long, by the store's
 //	                          usual round trip
 //	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
@@ -104,7 +108,6 @@
 //	parts.go                  payloads of recovered jobs that end in the store one by one
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                jobs that dead nodes left in queues that no node serves
-//	deferred.go               settlements that the store carries out later
 //	stats.go                  what is counted of batches and of the ends of jobs
 //	serverlog.go              the log of the server's start and stop
 //	node.go, loop.go          what all parts share; starting, waiting and ending loops

@@ -29,7 +29,7 @@ func (t turnSlots) take(s *shard) {
 	}
 
 	s.mu.Lock()
-	suspect := s.unresponsive
+	suspect := s.turns.unresponsive
 	s.mu.Unlock()
 	if suspect {
 		return
@@ -37,7 +37,7 @@ func (t turnSlots) take(s *shard) {
 
 	if t.wait(s.node) {
 		s.mu.Lock()
-		s.hasSlot = true
+		s.turns.hasSlot = true
 		s.mu.Unlock()
 	}
 }
@@ -66,26 +66,25 @@ func (t turnSlots) wait(n *node) bool {
 func (t turnSlots) giveBack(s *shard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.free(s)
+	t.free(s.turns.returnSlot())
 }
 
-// free is giveBack for a caller that holds shard.mu.
-func (t turnSlots) free(s *shard) {
-	if s.hasSlot {
-		s.hasSlot = false
+// free gives a slot back, if had is true.
+func (t turnSlots) free(had bool) {
+	if had {
 		<-t
 	}
 }
 
-// startOverdue begins to wait for the answer of the turn that is being sent.
-func (s *shard) startOverdue() {
-	d := s.node.roundTrips.answerTimeout(s.node.cfg.PollInterval, s.node.hangs.count(s.turns.sentAt))
-	s.overdueAt = s.turns.sentAt.Add(d)
+// awaitAnswer begins to wait for the answer of the turn that is being sent.
+func (s *shard) awaitAnswer(now time.Time) {
+	timeout := s.node.roundTrips.answerTimeout(s.node.cfg.PollInterval, s.node.hangs.count(now))
+	s.turns.sent(now, timeout)
 	if s.overdue == nil {
-		s.overdue = time.AfterFunc(d, s.turnOverdue)
+		s.overdue = time.AfterFunc(timeout, s.turnOverdue)
 		return
 	}
-	s.overdue.Reset(d)
+	s.overdue.Reset(timeout)
 }
 
 // turnOverdue notes that a turn takes too long. The pool no longer counts on it, and other shards
@@ -93,11 +92,9 @@ func (s *shard) startOverdue() {
 func (s *shard) turnOverdue() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Now().Before(s.overdueAt) {
-		return
-	}
-	s.node.turnSlots.free(s) // also if the lease was lost meanwhile and the call still runs
-	if s.turns.inFlight && !s.unresponsive {
+	free, hangs := s.turns.overdue(time.Now())
+	s.node.turnSlots.free(free)
+	if hangs {
 		s.node.hangs.add(time.Now())
 		s.stopTrusting()
 	}
@@ -106,16 +103,10 @@ func (s *shard) turnOverdue() {
 // stopTrusting hides the store's jobs of the shard until a turn is answered. Lanes and handlers no
 // longer wait for it.
 func (s *shard) stopTrusting() {
-	s.unresponsive = true
+	parts := s.turns.distrust()
 	s.leaveStarting()
-	s.giveUpParts()
+	s.giveUpParts(parts)
 	s.pool.revokeGrant(s)
-}
-
-// trust ends what stopTrusting began.
-func (s *shard) trust() {
-	s.overdue.Stop()
-	s.unresponsive = false
 }
 
 // hangs counts the shards that have begun to hang lately. It is safe for concurrent use.

@@ -90,7 +90,7 @@ func (s *shard) checkLease(now time.Time) time.Duration {
 		return ttl / 3
 	}
 
-	if s.turns.inFlight && now.Sub(s.turns.sentAt) >= ttl/3<<min(s.turns.slow, mostSlow) {
+	if s.turns.hangs(now) {
 		l.cancelCalls(errTurnHangs)
 	}
 
@@ -107,27 +107,17 @@ func (s *shard) checkLease(now time.Time) time.Duration {
 	return wait
 }
 
-// mostSlow is how often the time of a turn that is called off doubles, so the last of its calls may
-// take 16/3 of the TTL. It is bounded, since a call on a dead connection takes all of its time.
-const mostSlow = 4
-
 // leaseEnded returns why the lease has to be dropped, or nil. It is dropped if it was not renewed
-// in time, or if a turn got no answer for a TTL although renewals did. It is unknown whether that
-// turn was carried out, so only a new lease can continue. A turn that was called off may have a
-// large reply on a slow link, and a new lease would have to read the same payloads. So its lease
-// stays until a call with the longest time was called off too, unless the shard is to be given up.
+// in time, or if a turn got no answer for a TTL although renewals did.
 func (s *shard) leaseEnded(now time.Time) error {
-	ttl := s.node.cfg.LeaseTTL
 	switch {
 	case !s.lease.held:
 		return nil
 	case !now.Before(s.lease.until):
-		return fmt.Errorf("%w: the store did not answer for most of the lease's TTL of %v", ports.ErrLeaseLost, ttl)
-	case s.turns.unanswered(now) >= ttl && (s.turns.slow == 0 || s.turns.slow > mostSlow || s.leaving()):
-		return fmt.Errorf("%w: given up, since turn %d failed or got no answer for %v, and the TTL is %v",
-			ports.ErrLeaseLost, s.turns.request.Number, s.turns.unanswered(now).Round(time.Millisecond), ttl)
+		return fmt.Errorf("%w: the store did not answer for most of the lease's TTL of %v",
+			ports.ErrLeaseLost, s.node.cfg.LeaseTTL)
 	}
-	return nil
+	return s.turns.givenUp(now, s.leaving())
 }
 
 // errTurnHangs is the cause of the end of a turn's context when the turn is called off.
@@ -154,7 +144,7 @@ func (s *shard) renew(token int64) {
 		s.syncClock(reply.Now, received)
 		if s.lease.held && s.lease.token == token {
 			s.lease.extend(sent, reply.Remaining, cfg.LeaseTTL)
-			s.turns.due = s.turns.due || reply.Paused && s.unstarted() > 0 // jobs are put back
+			s.turns.renewed(reply.Paused, s.unstarted())
 		}
 		s.mu.Unlock()
 
@@ -281,10 +271,9 @@ func (s *shard) rememberUnstarted(ref core.ClaimRef) {
 // clearLease clears everything that belongs to the lease. It returns the jobs whose ends the store
 // will not confirm.
 func (s *shard) clearLease(cause error) []ports.EndedJob {
-	lost := s.ends.Lose()
+	lost, parts := s.turns.reset()
 	s.lease.cancelCalls(cause)
 	s.lease = lease{}
-	s.turns = turns{}
 	s.buffer.reset()
 
 	for _, b := range slices.Clone(s.starting) {
@@ -294,11 +283,7 @@ func (s *shard) clearLease(cause error) []ports.EndedJob {
 		s.endStarting(b)
 	}
 
-	s.giveUpParts()
-	s.finished, s.deferred, s.deferrals = nil, nil, nil
-	s.storeHead = core.Head{}
-	s.paused = false
-	s.headNotBefore = 0
+	s.giveUpParts(parts)
 	s.pool.revokeGrant(s)
 
 	return lost

@@ -99,7 +99,7 @@ func (s *shard) quiet(now time.Time) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease.held && !s.turns.inFlight && !s.unresponsive && now.Sub(s.heardAt) >= lately
+	return s.lease.held && s.turns.quiet(now, lately)
 }
 
 // invite makes the pool ask for jobs of the shard although no job is known to be due.
@@ -109,60 +109,28 @@ func (s *shard) invite() {
 	s.assumeDue(s.now())
 }
 
-// heard notes when the store has answered a question that was asked at a time. If this node began
-// to listen for wake-ups after that, one may have come before, so the poll asks again.
-func (s *shard) heard(asked, answered time.Time) {
-	if asked.Before(s.listenedAt) {
-		s.heardAt = time.Time{}
-		signal(s.node.pollNow)
-		return
-	}
-	s.heardAt = answered
-}
-
-// polled takes a head that was asked for at a time, unless a turn or a wake-up has brought news
-// since. now is the time of the reply. A head that is due at now counts as due, even if the shard's
-// estimate of the store's clock is behind because its last reply came late. If a turn has reported
-// a due job and brought no job, only another turn corrects that: the jobs may be those of an
-// earlier lease that could not be handed over yet, and no head includes these.
+// polled takes a head that was asked for at a time, unless something else has brought news since. now
+// is the time of the reply.
 func (s *shard) polled(h core.Head, now core.Instant, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-
-	t := &s.turns
-	if !s.lease.held || t.inFlight || s.heardAt.After(asked) || !t.wokenAt.Before(asked) {
+	if !s.lease.held || s.turns.inFlight {
 		return
 	}
 
-	s.heard(asked, time.Now())
-	if h == s.storeHead || s.headNotBefore > 0 && !h.DueBy(s.headNotBefore) {
-		return
+	changed, again := s.turns.news.polled(h, now, s.now(), asked, time.Now())
+	if again {
+		signal(s.node.pollNow)
 	}
+	if changed {
+		s.publishNews()
+	}
+}
 
-	s.storeHead = h
-	if h.DueBy(now) {
-		s.storeHead.Due = min(h.Due, s.now())
+// assumeDue makes the pool ask the store, also if the head is known and was not believed.
+func (s *shard) assumeDue(now core.Instant) {
+	if s.lease.held {
+		s.turns.news.assumeDue(now)
 	}
 	s.publishNews()
-}
-
-// assumeDue makes the pool ask the store: something may have changed, so a job may be due now,
-// whatever the store replied before.
-func (s *shard) assumeDue(now core.Instant) {
-	s.headNotBefore = 0
-	if s.lease.held && (!s.storeHead.OK || now < s.storeHead.Due) {
-		s.storeHead = core.Head{Due: now, OK: true}
-	}
-	s.publishNews() // also the known head, which was not believed
-}
-
-// delayHead hides the store's head for a while, longer each time, if empty is true: the store
-// replied that a job is due, and claimed none.
-func (s *shard) delayHead(empty bool, now core.Instant) {
-	s.headNotBefore = 0
-	if !empty {
-		s.emptyClaims.reset()
-		return
-	}
-	s.headNotBefore = now.Add(s.emptyClaims.next())
 }

@@ -30,14 +30,9 @@ func (s *shard) tick(now time.Time) (again bool) {
 		return false
 	}
 
-	poll := s.node.cfg.PollInterval
-	if len(s.running) > 0 && now.Sub(s.turns.ended) >= poll {
-		s.turns.due = true
-	}
-	s.finished, s.deferred = append(s.finished, s.deferred...), nil
-
+	due := s.turns.tick(now, len(s.running) > 0)
 	since, waiting := s.oldestUnstarted()
-	if s.turns.due || len(s.finished) > 0 || waiting && now.Sub(since) >= poll {
+	if due || waiting && now.Sub(since) >= s.node.cfg.PollInterval {
 		signal(s.wake)
 	}
 
@@ -54,14 +49,14 @@ func (s *shard) putBack(now time.Time, leaving bool) {
 
 	for {
 		since, ok := s.buffer.oldest()
-		if !ok || !leaving && !s.paused && now.Sub(since) < s.node.cfg.PollInterval {
+		if !ok || !leaving && !s.turns.news.paused && now.Sub(since) < s.node.cfg.PollInterval {
 			break
 		}
 		s.settleUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
 	}
 
 	for at := len(s.starting) - 1; at >= 0; at-- {
-		if b := s.starting[at]; leaving || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval {
+		if b := s.starting[at]; leaving || s.turns.news.paused || now.Sub(b.since) >= s.node.cfg.PollInterval {
 			s.returnStarting(b)
 		}
 	}
@@ -86,42 +81,8 @@ func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation
 	for i := range orphans {
 		c := &orphans[i]
 		c.Begun = c.Begun && !slices.Contains(s.unstartedRefs, c.Ref())
-		s.settleRecovered(c, orphanSettlement(s.queue.Policy, c, cancels, s.now()))
+		s.turns.outbox.settleOrphan(c, cancels, s.now())
 	}
-}
-
-// settleRecovered sends the settlement of a job that does not run. A burial is a result, and so is
-// a job that is held.
-func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
-	if settled.Failed {
-		s.ends.AwaitRecovered(&s.Shard, c, &settled)
-	}
-	s.finished = append(s.finished, settled)
-}
-
-// buryRecovered settles the claimed jobs that were recovered too often, and returns the others.
-// Such jobs were recovered by a node that does not know the queue's bound (orphanKeeper), or while
-// the bound was higher.
-func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
-	first := 0
-	for first < len(claims) && !s.queue.Policy.RecoveredTooOften(&claims[first]) {
-		first++
-	}
-
-	if first == len(claims) {
-		return claims
-	}
-
-	others := slices.Clone(claims[:first])
-	for i := first; i < len(claims); i++ {
-		if c := &claims[i]; s.queue.Policy.RecoveredTooOften(c) {
-			s.settleRecovered(c, s.queue.Policy.Recover(c, s.now()))
-		} else {
-			others = append(others, *c)
-		}
-	}
-
-	return others
 }
 
 // orphanSettlement returns the settlement of a job that an earlier lease left claimed. If an
@@ -157,8 +118,5 @@ func uncancelled(orphans []core.Claim, cancels []ports.Cancellation) []core.Clai
 
 // settleUnstarted settles claims that have not started, all with the same kind of outcome.
 func (s *shard) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) {
-	for i := range claims {
-		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))
-	}
-	s.node.countEnding(s.finished[len(s.finished)-len(claims):])
+	s.node.countEnding(s.turns.outbox.settleUnstarted(claims, kind))
 }

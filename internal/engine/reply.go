@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/execution"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -18,21 +20,23 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	}
 
 	s.endTurn(request, r, sent, received)
-	answer, overdue := s.takeSettled(request.Settlements, r, received)
+	answer, overdue := s.turns.outbox.answered(request.Settlements, r, s.node.cfg.LeaseTTL, received)
 	s.confirmParts(request, r)
 	s.confirmBegin(request, r)
-	s.buffer.push(s.buryRecovered(r.Claims), received)
+	s.buffer.push(s.turns.outbox.buryRecovered(r.Claims, r.Now), received)
 	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
-	s.takeHead(request, r)
+	if s.turns.news.turned(request, r) {
+		s.publishNews()
+	}
 	s.endGrant(request, r)
 
-	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
+	waits := len(r.Claims) > 0 || len(s.turns.outbox.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
 
 	s.report(&answer)
-	for _, log := range overdue {
-		log()
+	for _, d := range overdue {
+		s.logDeferral(d.id, d.lasts)
 	}
 
 	s.node.jobLog.Recovers(s.ID, "", uncancelled(r.Orphans, r.Cancellations), s.queue.Policy.MaxRecoveries)
@@ -47,39 +51,21 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 	if r.Last == request.Number {
 		s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
 	}
-	t := &s.turns
-	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.lease.resetContext(s.node.storeCtx) // the turn was perhaps called off before its reply came
-	s.heard(sent, received)
 	s.syncClock(r.Now, received)
-	s.paused = r.Paused
-	s.adaptClaims(request, r, received.Sub(sent))
-	s.trust()
+	if s.turns.answered(request, r, sent, received) {
+		signal(s.node.pollNow)
+	}
+	s.overdue.Stop()
 }
 
-// takeSettled takes the answers to settlements. It returns log lines for those that are deferred
-// for too long. It keeps deferred settlements to send them again. Those that may only not have
-// fitted are sent at once and before others, so that they make progress. The reply of a repeated
-// turn does not show which are deferred, so all are kept: those that were settled are skipped when
-// they come again.
-func (s *shard) takeSettled(
-	settled []core.Settlement, r *ports.TurnReply, now time.Time,
-) (answer execution.Answer, overdue []func()) {
-	answer = s.ends.Answer(settled, r)
-	s.deferred = append(s.deferred, answer.Again...)
-	if r.Repeat {
-		s.deferred = append(s.deferred, settled...)
-		return answer, nil
-	}
-
-	unfit, waiting := splitDeferred(settled, r)
-	overdue = s.overdueDeferrals(settled, r.Deferred, waiting, now)
-	s.deferred = append(s.deferred, settlementsAt(settled, waiting)...)
-	if len(unfit) > 0 {
-		s.finished = append(settlementsAt(settled, unfit), s.finished...)
-	}
-
-	return answer, overdue
+// logDeferral logs that a settlement has been deferred for long.
+func (s *shardInfo) logDeferral(id string, lasts time.Duration) {
+	s.node.log.LogAttrs(context.Background(), slog.LevelWarn,
+		"a transaction that settles a job is still open, and the job waits for it; "+
+			"if its client has stopped, end its session, "+
+			"and set idle_in_transaction_session_timeout so that the database ends them",
+		append(report.JobAttrs(s.ID, id), slog.Duration("for", lasts))...)
 }
 
 // report counts and logs how jobs have ended, and passes burials to the hook and ends to the
@@ -103,16 +89,6 @@ func (s *shard) report(answer *execution.Answer) {
 func (s *shardInfo) jobsEnded(jobs []ports.EndedJob) {
 	if len(jobs) > 0 {
 		s.node.observer.JobsEnded(ports.EndEvent{Shard: s.ID, Jobs: jobs})
-	}
-}
-
-// takeHead takes the store's head. A wake-up that came during the turn is still valid.
-func (s *shard) takeHead(request *ports.TurnRequest, r *ports.TurnReply) {
-	s.storeHead = r.Head
-	s.delayHead(!r.Repeat && request.Want > 0 && len(r.Claims)+len(r.Orphans) == 0 && r.Head.DueBy(r.Now), r.Now)
-	if s.turns.woken && !r.Paused {
-		s.turns.woken = false
-		s.assumeDue(r.Now)
 	}
 }
 

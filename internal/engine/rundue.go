@@ -132,7 +132,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 func (s *shard) hasFinished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease.held && len(s.finished) > 0
+	return s.lease.held && s.turns.outbox.hasFinished()
 }
 
 // grantByHand lets the next turn claim a batch, and those that will start soon, unless some

@@ -44,14 +44,9 @@ type shard struct {
 	// lostAt is when it was last logged that the lease was lost.
 	lostAt time.Time
 	turns  turns
-	// claimBytes is how many bytes of payload the next turn claims: see adaptClaims.
-	claimBytes int
-	// overdue runs when the turn in flight takes too long, at overdueAt. hasSlot is set if the turn
-	// has one of the node's slots.
-	overdue   *time.Timer
-	overdueAt time.Time
-	hasSlot   bool
-	buffer    buffer
+	// overdue runs when the turn in flight takes too long.
+	overdue *time.Timer
+	buffer  buffer
 	// starting are the batches that wait for a turn to begin them, in order. running are those that
 	// run.
 	starting []*startingBatch
@@ -60,33 +55,6 @@ type shard struct {
 	// by a turn whose answer was lost.
 	unstartedRefs []core.ClaimRef
 	running       []*runningBatch
-	// parts are the ends of payloads that handlers wait for the store to receive, in order.
-	parts []*awaitedPart
-	// finished are the settlements that wait for the next turn.
-	finished []core.Settlement
-	// deferred are settlements that the store could not carry out yet. They wait for the next
-	// tick.
-	deferred []core.Settlement
-	// deferrals has how long the settlements of claims have been deferred.
-	deferrals map[core.ClaimRef]deferral
-	ends      execution.Ends
-	// storeHead is the store's last known head. heardAt is when the store last answered for this
-	// shard. An answer does not count if it was asked for before listenedAt, when this node last
-	// began to listen for wake-ups. The head does not count while unresponsive is set: a turn has
-	// failed or takes too long, and none has been answered since.
-	//
-	// ahead is how far the clock of the shard's server was ahead of node.clock.Steady at the last
-	// reply.
-	storeHead    core.Head
-	ahead        time.Duration
-	heardAt      time.Time
-	listenedAt   time.Time
-	unresponsive bool
-	// headNotBefore is when to believe the store again after it has reported a due job and then
-	// claimed none. emptyClaims are the waits until then.
-	headNotBefore core.Instant
-	emptyClaims   backoff
-	paused        bool
 	pace          dispatch.Pace
 }
 
@@ -98,8 +66,7 @@ func newShard(node *node, id core.Shard, queue *Queue) *shard {
 	}
 	s.acquiring, s.turning, s.renewing =
 		node.outages.Loop("acquire", id), node.outages.Loop("turn", id), node.outages.Loop("renew", id)
-	s.claimBytes = queue.Bytes
-	s.emptyClaims.longest = min(longestRetry, node.cfg.PollInterval)
+	s.turns = newTurns(&node.cfg, &s.shardInfo)
 	return s
 }
 
@@ -121,29 +88,22 @@ func (s *shard) view() dispatch.View {
 	v.Waiting, first = s.waiting()
 	v.Free, v.Stock = s.freeToRun(), s.stock()
 
-	if first != nil && !s.paused {
-		v.Run = core.Head{Due: s.steady(first.PerformAt), OK: true}
+	if first != nil && !s.turns.news.paused {
+		v.Run = core.Head{Due: s.turns.news.steady(first.PerformAt), OK: true}
 	}
-
-	if !s.unresponsive {
-		v.Claim = core.Head{Due: s.steady(max(s.storeHead.Due, s.headNotBefore)), OK: s.storeHead.OK}
-	}
+	v.Claim = s.turns.claim()
 
 	return v
 }
 
 // syncClock takes the time of a reply for this shard. The caller holds shard.mu.
 func (s *shard) syncClock(now core.Instant, received time.Time) {
-	s.ahead = now.Sub(s.node.clock.Steady(received))
+	s.turns.news.syncClock(now, s.node.clock.Steady(received))
 }
-
-// steady converts a time of the shard's server to that of the node's pools. So a head is
-// expected by the clock that decides whether it is due.
-func (s *shard) steady(at core.Instant) core.Instant { return max(0, at.Add(-s.ahead)) }
 
 // now returns the time of the shard's server.
 func (s *shard) now() core.Instant {
-	return s.node.clock.Steady(s.node.clock.Local()).Add(s.ahead)
+	return s.node.clock.Steady(s.node.clock.Local()).Add(s.turns.news.ahead)
 }
 
 // freeToRun returns how many batches of the shard may run in addition to the running ones.
@@ -209,7 +169,7 @@ func (s *shard) tryTake(l *lane, now time.Time) (b *runningBatch, begins *starti
 
 // mayStart reports whether jobs of the shard may start at a time.
 func (s *shard) mayStart(now time.Time) bool {
-	return s.lease.held && !s.paused && now.Before(s.lease.until) && s.queue.permits.last(now) && !s.leaving()
+	return s.lease.held && !s.turns.news.paused && now.Before(s.lease.until) && s.queue.permits.last(now) && !s.leaving()
 }
 
 // takeBegun starts a batch that a lane waits for. wait is true while the lane has to wait.
@@ -272,9 +232,8 @@ func (s *shard) finish(b *runningBatch, settled []core.Settlement, took time.Dur
 	b.chance = false // a part of the batch may be answered later
 
 	current := s.lease.held && s.lease.token == b.Token()
-	events := s.ends.Await(&b.Batch, settled, current)
+	events := s.turns.outbox.finish(&b.Batch, settled, current)
 	if current {
-		s.finished = b.OtherSettlements(append(s.finished, settled...))
 		s.node.countEnding(settled)
 		s.pace.Observe(took, len(b.Claims))
 		s.node.tallies.observe(s, b, took, settled)

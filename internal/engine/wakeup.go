@@ -83,7 +83,7 @@ func (e *Engine) deliver(wakeups <-chan core.Shard, byID map[core.Shard]*shard) 
 func (e *Engine) recheckAll() {
 	for _, s := range e.shards() {
 		s.mu.Lock()
-		s.heardAt, s.listenedAt = time.Time{}, time.Now()
+		s.turns.news.listens(time.Now())
 		s.mu.Unlock()
 		signal(s.released)
 	}
@@ -99,7 +99,7 @@ func (s *shard) onWakeup() {
 	if !s.lease.held {
 		signal(s.released)
 	}
-	s.turns.woken, s.turns.wokenAt, s.turns.heard = s.turns.inFlight, time.Now(), true
+	s.turns.news.wakeUp(s.turns.inFlight, time.Now())
 	s.assumeDue(s.now())
 	if len(s.running) > 0 || s.unstarted() > 0 { // it may be a cancel
 		s.turns.due = true
