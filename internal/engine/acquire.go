@@ -25,7 +25,7 @@ func (s *shard) run() {
 func (s *shard) awaitAssigned() bool {
 	for {
 		s.mu.Lock()
-		assigned, idle := s.assigned, len(s.running) == 0
+		assigned, idle := s.assigned, len(s.claims.running) == 0
 		s.mu.Unlock()
 		switch {
 		case s.node.stopping(), s.queue.removed.Load() && idle && !assigned:

@@ -37,7 +37,7 @@
 // its slot and its grant back. Its shard is unresponsive until the turn is answered, and meanwhile
 // the pool works other shards.
 //
-// A recovered job starts after a turn has begun it (begin.go). A lane waits for that turn, so that
+// A recovered job starts after a turn has begun it (claims.go). A lane waits for that turn, so that
 // each begun job runs. A handler that takes the payloads of a recovered job one after another waits
 // for a turn between them, which ends a payload and begins the next (parts.go).
 //
@@ -103,10 +103,12 @@
 //	turnloop.go, reply.go     making turns; the effects of a reply
 //	inflight.go               how many turns are in flight; turns that take too long, by the store's
 //	                          usual round trip
-//	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
+//	claims.go, buffer.go      a shard's claimed jobs, a state machine: those that wait to start,
+//	                          recovered ones among them, and the batches that run
+//	lastchance.go             the node's one job on its last chance
 //	schedules.go              the shards whose schedules package ticks fires
 //	parts.go                  payloads of recovered jobs that end in the store one by one
-//	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
+//	putback.go                claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                jobs that dead nodes left in queues that no node serves
 //	stats.go                  what is counted of batches and of the ends of jobs
 //	serverlog.go              the log of the server's start and stop

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
@@ -104,7 +105,7 @@ func (s *shard) turnOverdue() {
 // longer wait for it.
 func (s *shard) stopTrusting() {
 	parts := s.turns.distrust()
-	s.leaveStarting()
+	s.withdraw(s.claims.leaveStarting(), core.Untouched)
 	s.giveUpParts(parts)
 	s.pool.revokeGrant(s)
 }

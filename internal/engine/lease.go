@@ -144,7 +144,7 @@ func (s *shard) renew(token int64) {
 		s.syncClock(reply.Now, received)
 		if s.lease.held && s.lease.token == token {
 			s.lease.extend(sent, reply.Remaining, cfg.LeaseTTL)
-			s.turns.renewed(reply.Paused, s.unstarted())
+			s.turns.renewed(reply.Paused, s.claims.unstarted())
 		}
 		s.mu.Unlock()
 
@@ -243,7 +243,7 @@ func (s *shard) dropLease(token int64, cause error) {
 		s.lostAt = now
 	}
 
-	running := slices.Clone(s.running)
+	running := slices.Clone(s.claims.running)
 	s.mu.Unlock()
 
 	for _, b := range running {
@@ -256,33 +256,13 @@ func (s *shard) dropLease(token int64, cause error) {
 	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
-// mostUnstarted is how many claims a shard remembers whose handlers did not start. It is more than
-// are lost with one lease. Each claim has its own receipt, so remembering one that has been settled
-// since does no harm.
-const mostUnstarted = 10_000
-
-// rememberUnstarted notes a claim whose handler does not start although the store may have marked
-// it as begun.
-func (s *shard) rememberUnstarted(ref core.ClaimRef) {
-	s.unstartedRefs = append(s.unstartedRefs, ref)
-	s.unstartedRefs = s.unstartedRefs[max(0, len(s.unstartedRefs)-mostUnstarted):]
-}
-
 // clearLease clears everything that belongs to the lease. It returns the jobs whose ends the store
 // will not confirm.
 func (s *shard) clearLease(cause error) []ports.EndedJob {
 	lost, parts := s.turns.reset()
 	s.lease.cancelCalls(cause)
 	s.lease = lease{}
-	s.buffer.reset()
-
-	for _, b := range slices.Clone(s.starting) {
-		for i := range b.claims {
-			s.rememberUnstarted(b.claims[i].Ref())
-		}
-		s.endStarting(b)
-	}
-
+	s.withdraw(s.claims.loseLease(), core.Untouched)
 	s.giveUpParts(parts)
 	s.pool.revokeGrant(s)
 

@@ -96,12 +96,12 @@ func (s *shard) doing() (status ports.QueueStatus, running []*runningBatch) {
 	if s.lease.held {
 		status.Shards = 1
 	}
-	status.Busy = len(s.running)
-	for _, b := range s.running {
+	status.Busy = len(s.claims.running)
+	for _, b := range s.claims.running {
 		status.Running += len(b.Claims)
 	}
-	status.Claimed = s.unstarted()
-	return status, slices.Clone(s.running)
+	status.Claimed = s.claims.unstarted()
+	return status, slices.Clone(s.claims.running)
 }
 
 // laneBusy reports whether the shard is pinned to a lane that runs a batch, or is about to.

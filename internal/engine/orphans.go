@@ -229,3 +229,34 @@ func (k *orphanKeeper) release(lease ports.Lease) error {
 	k.node.observer.LeaseChanged(event)
 	return err
 }
+
+// orphanSettlement returns the settlement of a job that an earlier lease left claimed. If an
+// operator has cancelled the job, it ends as the operator chose, else by rules 4.
+func orphanSettlement(
+	policy core.RetryPolicy,
+	c *core.Claim,
+	cancels []ports.Cancellation,
+	now core.Instant,
+) core.Settlement {
+	at := cancelled(c, cancels)
+	switch {
+	case at < 0:
+		return policy.Recover(c, now)
+	case cancels[at].Drop:
+		return policy.Settlement(c, &core.Outcome{Kind: core.Dropped}, 0)
+	}
+	return policy.Settlement(c, &core.Outcome{Kind: core.Untouched}, 0)
+}
+
+// cancelled returns the position of the cancellation of a claim, or -1.
+func cancelled(c *core.Claim, cancels []ports.Cancellation) int {
+	return slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
+}
+
+// uncancelled returns the orphans that are recovered: an operator's cancellation ends the others.
+func uncancelled(orphans []core.Claim, cancels []ports.Cancellation) []core.Claim {
+	if len(cancels) == 0 {
+		return orphans
+	}
+	return slices.DeleteFunc(slices.Clone(orphans), func(c core.Claim) bool { return cancelled(&c, cancels) >= 0 })
+}

@@ -46,13 +46,10 @@ func (s *shard) confirmParts(request *ports.TurnRequest, r *ports.TurnReply) {
 	}
 }
 
-// endPart lets the handler proceed or end. A job that proceeds may no longer be on its last chance,
-// since its first payload has ended.
+// endPart lets the handler proceed or end.
 func (s *shard) endPart(p *awaitedPart, stored bool) {
-	claim := core.Claim{Job: core.Job{State: core.State{Recoveries: p.settlement.Recoveries}}}
-	if stored && p.batch.chance && !s.queue.Policy.LastChance(&claim) {
-		p.batch.chance = false
-		s.giveChanceBack(true)
+	if stored {
+		s.giveChanceBack(s.claims.partEnded(p.batch, &p.settlement))
 	}
 	p.stored <- stored
 }
@@ -60,7 +57,7 @@ func (s *shard) endPart(p *awaitedPart, stored bool) {
 // giveUpParts ends the waits for parts. The next payloads of their jobs do not start.
 func (s *shard) giveUpParts(parts []*awaitedPart) {
 	for _, p := range parts {
-		s.rememberUnstarted(p.next())
+		s.claims.rememberUnstarted(p.next())
 		s.endPart(p, false)
 	}
 }

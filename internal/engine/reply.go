@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
@@ -22,8 +23,8 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	s.endTurn(request, r, sent, received)
 	answer, overdue := s.turns.outbox.answered(request.Settlements, r, s.node.cfg.LeaseTTL, received)
 	s.confirmParts(request, r)
-	s.confirmBegin(request, r)
-	s.buffer.push(s.turns.outbox.buryRecovered(r.Claims, r.Now), received)
+	s.withdraw(s.claims.confirmBegin(request, r), core.Untouched)
+	s.claims.push(s.turns.outbox.buryRecovered(r.Claims, r.Now), received)
 	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
 	if s.turns.news.turned(request, r) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -140,8 +139,8 @@ func (s *shard) hasFinished() bool {
 func (s *shard) grantByHand() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting, _ := s.waiting()
-	soon := min(s.pace.JobsWithin(dispatch.Window(s.node.cfg.PollInterval))/s.queue.BatchSize, s.stock())
+	waiting, _ := s.claims.waiting(!s.turns.unresponsive)
+	soon := min(s.claims.soon()/s.queue.BatchSize, s.stock())
 	s.pool.grantByHand(s, max(1, soon)-waiting)
 }
 

@@ -199,8 +199,8 @@ func runningBatches(shards []*shard, now time.Time) (running int, longest []slog
 	var oldest *runningBatch
 	for _, s := range shards {
 		s.mu.Lock()
-		running += len(s.running)
-		for _, b := range s.running {
+		running += len(s.claims.running)
+		for _, b := range s.claims.running {
 			if oldest == nil || b.Started().Before(oldest.Started()) {
 				oldest = b
 			}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -46,16 +45,7 @@ type shard struct {
 	turns  turns
 	// overdue runs when the turn in flight takes too long.
 	overdue *time.Timer
-	buffer  buffer
-	// starting are the batches that wait for a turn to begin them, in order. running are those that
-	// run.
-	starting []*startingBatch
-	// unstartedRefs are the newest claims whose handlers did not start, since their lease was lost
-	// or the store did not answer, at most mostUnstarted. The store may have marked them as begun
-	// by a turn whose answer was lost.
-	unstartedRefs []core.ClaimRef
-	running       []*runningBatch
-	pace          dispatch.Pace
+	claims  claims
 }
 
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
@@ -67,6 +57,7 @@ func newShard(node *node, id core.Shard, queue *Queue) *shard {
 	s.acquiring, s.turning, s.renewing =
 		node.outages.Loop("acquire", id), node.outages.Loop("turn", id), node.outages.Loop("renew", id)
 	s.turns = newTurns(&node.cfg, &s.shardInfo)
+	s.claims = claims{queue: queue, patience: node.cfg.PollInterval}
 	return s
 }
 
@@ -79,14 +70,14 @@ func (s *shard) publishNews() { s.pool.update(s, true) }
 
 // view returns the shard's view for its pool.
 func (s *shard) view() dispatch.View {
-	v := dispatch.View{Idle: s.unstarted() == 0 && len(s.running) == 0}
+	v := dispatch.View{Idle: s.claims.idle()}
 	if !s.lease.held || s.leaving() {
 		return v
 	}
 
 	var first *core.Claim
-	v.Waiting, first = s.waiting()
-	v.Free, v.Stock = s.freeToRun(), s.stock()
+	v.Waiting, first = s.claims.waiting(!s.turns.unresponsive)
+	v.Free, v.Stock = s.claims.freeToRun(), s.stock()
 
 	if first != nil && !s.turns.news.paused {
 		v.Run = core.Head{Due: s.turns.news.steady(first.PerformAt), OK: true}
@@ -106,32 +97,9 @@ func (s *shard) now() core.Instant {
 	return s.node.clock.Steady(s.node.clock.Local()).Add(s.turns.news.ahead)
 }
 
-// freeToRun returns how many batches of the shard may run in addition to the running ones.
-func (s *shard) freeToRun() int {
-	if s.queue.Parallel == 0 {
-		return math.MaxInt32
-	}
-	free := s.queue.Parallel - len(s.running)
-	for _, b := range s.starting {
-		if b.lane != nil {
-			free--
-		}
-	}
-	return max(0, free)
-}
-
-// stock returns how many batches may wait for lanes. The pool knows how many its lanes will
-// start soon. For a shard that only some lanes may work, this is how many those lanes will start
-// if all of them work it.
+// stock returns how many batches may wait for lanes.
 func (s *shard) stock() int {
-	jobs := s.node.cfg.Prefetch
-	if most := s.queue.Parallel; most > 0 && most < int(s.pool.laneCount.Load()) {
-		jobs = min(jobs, most*s.pace.JobsWithin(dispatch.Window(s.node.cfg.PollInterval)))
-	}
-	if most := s.queue.mostLanes(); most > 0 && most < s.pool.nodeLanes() {
-		jobs = min(jobs, most*s.pace.JobsWithin(dispatch.Window(s.node.cfg.PollInterval)))
-	}
-	return jobs / s.queue.BatchSize
+	return s.claims.stock(s.node.cfg.Prefetch, int(s.pool.laneCount.Load()), s.pool.nodeLanes())
 }
 
 // take starts the next batch, for a lane; lane is nil in RunDue. It returns nil if no batch may
@@ -155,7 +123,7 @@ func (s *shard) take(l *lane) (b *runningBatch, begins *startingBatch) {
 func (s *shard) tryTake(l *lane, now time.Time) (b *runningBatch, begins *startingBatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mayStart(now) && s.freeToRun() > 0 {
+	if s.mayStart(now) && s.claims.freeToRun() > 0 {
 		var claims []core.Claim
 		var chance bool
 		claims, chance, begins = s.nextBatch(l, now)
@@ -167,9 +135,25 @@ func (s *shard) tryTake(l *lane, now time.Time) (b *runningBatch, begins *starti
 	return b, begins
 }
 
+// nextBatch takes the claims that a lane may start now: see claims.next. It takes nothing if their job
+// has to wait for the end of another one on its last chance.
+func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance bool, begins *startingBatch) {
+	mayBegin := !s.turns.unresponsive
+	if id, needed := s.claims.lastChance(mayBegin); needed && !s.node.lastChance.take(s, id) {
+		return nil, false, nil
+	}
+
+	claims, chance, begins = s.claims.next(l, mayBegin, now)
+	if begins != nil {
+		signal(s.wake)
+	}
+	return claims, chance, begins
+}
+
 // mayStart reports whether jobs of the shard may start at a time.
 func (s *shard) mayStart(now time.Time) bool {
-	return s.lease.held && !s.turns.news.paused && now.Before(s.lease.until) && s.queue.permits.last(now) && !s.leaving()
+	return s.lease.held && now.Before(s.lease.until) && !s.turns.news.paused &&
+		s.queue.permits.last(now) && !s.leaving()
 }
 
 // takeBegun starts a batch that a lane waits for. wait is true while the lane has to wait.
@@ -178,17 +162,13 @@ func (s *shard) takeBegun(begins *startingBatch) (b *runningBatch, wait bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	switch {
-	case begins.lane == nil: // the lane no longer waits
-		return nil, false
-	case !begins.begun:
-		return nil, true
+	ok, wait := s.claims.takeBegun(begins)
+	if !ok {
+		return nil, wait
 	}
 
-	s.removeStarting(begins)
 	if !s.mayStart(now) {
-		s.settleUnstarted(begins.claims, core.Untouched)
-		s.giveChanceBack(begins.chance)
+		s.withdraw(withdrawal{claims: begins.claims, chance: begins.chance}, core.Untouched)
 		signal(s.wake)
 		return nil, false
 	}
@@ -198,23 +178,12 @@ func (s *shard) takeBegun(begins *startingBatch) (b *runningBatch, wait bool) {
 	return b, false
 }
 
-// runningBatch is a batch that runs.
-type runningBatch struct {
-	execution.Batch
-	// chance is set if the batch is a job on its last chance. position is its place in
-	// shard.running.
-	chance   bool
-	position int
-}
-
 // start starts a batch.
 func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *runningBatch {
-	b := &runningBatch{chance: chance, position: len(s.running)}
-	b.Start(&s.Shard, s.lease.token, claims, now)
+	b := s.claims.start(&s.Shard, s.lease.token, claims, chance, now)
 	if slices.ContainsFunc(claims, isRecovered) {
 		b.SendPart = func(part core.PayloadSettlement) bool { return s.sendPart(b, part) }
 	}
-	s.running = append(s.running, b)
 	return b
 }
 
@@ -222,24 +191,17 @@ func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *runningB
 // next owner recovers the jobs.
 func (s *shard) finish(b *runningBatch, settled []core.Settlement, took time.Duration) {
 	s.mu.Lock()
-	last := len(s.running) - 1
-	s.running[b.position] = s.running[last]
-	s.running[b.position].position = b.position
-	s.running[last] = nil
-	s.running = s.running[:last]
-
-	s.giveChanceBack(b.chance)
-	b.chance = false // a part of the batch may be answered later
+	s.giveChanceBack(s.claims.finish(b))
 
 	current := s.lease.held && s.lease.token == b.Token()
 	events := s.turns.outbox.finish(&b.Batch, settled, current)
 	if current {
 		s.node.countEnding(settled)
-		s.pace.Observe(took, len(b.Claims))
+		s.claims.observe(took, len(b.Claims))
 		s.node.tallies.observe(s, b, took, settled)
 	}
 
-	if s.queue.Parallel > 0 || last == 0 && s.unstarted() == 0 {
+	if s.queue.Parallel > 0 || s.claims.idle() {
 		s.publish()
 	}
 	s.mu.Unlock()
@@ -251,4 +213,33 @@ func (s *shard) finish(b *runningBatch, settled []core.Settlement, took time.Dur
 		s.node.log.Debug("the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
 			"queue", s.ID.Queue, "shard", s.ID.String(), "token", b.Token(), "jobs", len(b.Claims))
 	}
+}
+
+// withdraw carries out a withdrawal. It settles the jobs with the given kind of outcome.
+func (s *shard) withdraw(w withdrawal, kind core.OutcomeKind) {
+	if len(w.claims) > 0 {
+		s.node.countEnding(s.turns.outbox.settleUnstarted(w.claims, kind))
+	}
+	s.giveChanceBack(w.chance)
+	for _, l := range w.lanes {
+		signal(l.wake)
+	}
+}
+
+// giveChanceBack lets another job on its last chance run, if had is true.
+func (s *shard) giveChanceBack(had bool) {
+	if had {
+		s.node.lastChance.giveBack()
+	}
+}
+
+// interrupt ends the contexts of the running batches, and returns how many there are.
+func (s *shard) interrupt(cause error) int {
+	s.mu.Lock()
+	running := slices.Clone(s.claims.running)
+	s.mu.Unlock()
+	for _, b := range running {
+		b.Interrupt(cause)
+	}
+	return len(running)
 }

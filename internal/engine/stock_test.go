@@ -32,12 +32,12 @@ func TestHowManyBatchesAShardClaimsAhead(t *testing.T) {
 		"one does less than a batch within 50 ms": {paced(5 * time.Millisecond), 2, 20, 256, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pool{}
-			p.laneCount.Store(int32(c.lanes))
-			s := &shard{pool: p, pace: c.pace}
-			s.node, s.queue = &node{cfg: Config{Prefetch: c.prefetch, PollInterval: time.Second}},
-				&Queue{BatchSize: c.batch, Parallel: c.parallel}
-			if got := s.stock(); got != c.want {
+			shard := claims{
+				queue:    &Queue{BatchSize: c.batch, Parallel: c.parallel},
+				patience: time.Second,
+				pace:     c.pace,
+			}
+			if got := shard.stock(c.prefetch, c.lanes, c.lanes); got != c.want {
 				t.Errorf("stock = %d, want %d", got, c.want)
 			}
 		})

@@ -65,7 +65,7 @@ func (s *shard) nextStep(now time.Time) step {
 	switch {
 	case s.needsTurn(leaving):
 		return stepTurn
-	case leaving && len(s.running) == 0 && !s.awaitsDeferred(now):
+	case leaving && len(s.claims.running) == 0 && !s.awaitsDeferred(now):
 		return stepDrained
 	}
 	return stepIdle
@@ -73,7 +73,8 @@ func (s *shard) nextStep(now time.Time) step {
 
 // needsTurn reports whether there is something to send or to claim.
 func (s *shard) needsTurn(leaving bool) bool {
-	return s.turns.needed() || s.needsBegin() || !leaving && s.turns.mayClaim(s.unstarted()) && s.pool.hasGrant(s)
+	return s.turns.needed() || s.claims.needsBegin() ||
+		!leaving && s.turns.mayClaim(s.claims.unstarted()) && s.pool.hasGrant(s)
 }
 
 // awaitsDeferred reports whether a shard that is given up still has to send deferred settlements
@@ -106,13 +107,13 @@ func (s *shard) exchange() error {
 // request makes the request of the next turn.
 func (s *shard) request(now time.Time) {
 	lease := ports.Lease{Shard: s.ID, Owner: s.node.cfg.Owner, Token: s.lease.token}
-	begin := s.beginRefs(s.turns.number())
+	begin := s.claims.beginRefs(s.turns.number())
 	s.turns.prepare(lease, begin, s.want(), now)
 }
 
 // want returns how many jobs the turn claims: those of the batches that the pool has granted.
 func (s *shard) want() int {
-	if s.leaving() || !s.turns.mayClaim(s.unstarted()) {
+	if s.leaving() || !s.turns.mayClaim(s.claims.unstarted()) {
 		return 0
 	}
 	return min(s.pool.takeGrant(s)*s.queue.BatchSize, core.MaxTurnJobs)

@@ -101,7 +101,7 @@ func (s *shard) onWakeup() {
 	}
 	s.turns.news.wakeUp(s.turns.inFlight, time.Now())
 	s.assumeDue(s.now())
-	if len(s.running) > 0 || s.unstarted() > 0 { // it may be a cancel
+	if !s.claims.idle() { // it may be a cancel
 		s.turns.due = true
 		signal(s.wake)
 	}

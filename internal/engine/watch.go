@@ -53,7 +53,7 @@ func (e *Engine) watch(stop <-chan struct{}) {
 func (w *watcher) handlers(now time.Time) {
 	for _, s := range w.shards() {
 		s.mu.Lock()
-		running := slices.Clone(s.running)
+		running := slices.Clone(s.claims.running)
 		s.mu.Unlock()
 
 		for _, b := range running {
