@@ -105,11 +105,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 
 	s.mu.Lock()
 	s.syncClock(r.Now, received)
-	from := s.owner.holder
-	s.owner = ownerInfo{}
-	s.lease = lease{held: true, token: r.Token}
-	s.lease.resetContext(s.node.storeCtx)
-	s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
+	from := s.lease.acquired(s.node.storeCtx, &r, sent)
 	s.settleOrphans(r.Claims, r.Cancellations)
 
 	if s.turns.acquired(&r, sent, time.Now()) {
@@ -142,7 +138,7 @@ func (s *shard) heldElsewhere(holder string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owner = ownerInfo{holder: holder}
+	s.lease.heldElsewhere(holder)
 }
 
 // notAcquired handles every error except that another owner holds the shard. If the store has lost
@@ -160,7 +156,7 @@ func (s *shard) notAcquired(err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owner.fail(err)
+	s.lease.notAcquired(err, time.Now())
 }
 
 // maxRefusedPolls is the longest wait between acquires of a shard that another owner holds, in
@@ -188,23 +184,4 @@ func (s *shard) awaitRetry(wait, atLeast time.Duration) bool {
 	timer := time.NewTimer(wait - atLeast)
 	defer timer.Stop()
 	return await(timer.C, s.released, s.node.stop)
-}
-
-// ownerInfo is the last known owner of a shard that this node has not leased.
-type ownerInfo struct {
-	// holder is the owner at the time of the last refused acquire; "" if unknown.
-	holder string
-	// since is when an acquire first failed without a known holder, or zero. err is the last such
-	// failure, and logged is set once it has been logged.
-	since  time.Time
-	err    error
-	logged bool
-}
-
-// fail notes that an acquire failed for another reason than that another owner holds the shard.
-func (o *ownerInfo) fail(err error) {
-	if o.since.IsZero() {
-		*o = ownerInfo{since: time.Now()}
-	}
-	o.err = err
 }

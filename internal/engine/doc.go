@@ -28,6 +28,15 @@
 // has at most one turn in flight. Jobs that finish meanwhile go with the next turn, so turns grow
 // under load. turnSlots bounds the turns in flight of all shards.
 //
+// # A shard
+//
+// The state of a shard has three parts, each a state machine in a file of its own: its lease, its
+// turns, and its claims, which are the claimed jobs. A method of a part is an event. It takes the time
+// and what the part has to know of the others, and returns what is to be done. It reads no clock, waits
+// for nothing, and knows neither the store nor the other parts. The methods of shard lock the state,
+// pass events to the parts, and carry out what they return. The transcripts in testdata show the rules
+// of each part.
+//
 // # A turn
 //
 // shard.turnLoop asks shard.nextStep what to do. If there is something to send or to claim, the
@@ -72,7 +81,7 @@
 //
 // # Locks
 //
-// shard.mu guards a shard's state. Inside shard.mu the lock of a Batch may be taken, and inside
+// shard.mu guards the parts of a shard. Inside shard.mu the lock of a Batch may be taken, and inside
 // that the lock of one of its contexts. lastChance.mu is taken inside shard.mu. node.pooling, which
 // guards the states of all pools, and tallies.mu are taken inside both. The goroutine of a lane
 // owns the lane, and the goroutine of a shard owns the shard's attempts. No function calls a store,
@@ -94,19 +103,21 @@
 //	lane.go                   running one batch after another
 //	pool.go                   the events and actions of package dispatch: what lanes run and turns claim
 //	permits.go                the calls by which a queue's batches are bounded over all nodes
-//	shard.go                  a shard's state, and the batches between it and lanes
-//	acquire.go, lease.go      a shard's life; its lease: extended, renewed, released, dropped
-//	turns.go                  a shard's turns, a state machine: in flight, to be repeated, overdue
+//	shard.go                  a shard: its parts, its view, and the batches between it and lanes
+//	lease.go                  the part of its lease: held until when, or by whom
+//	turns.go                  the part of its turns: in flight, to be repeated, overdue
 //	outbox.go                 what turns send: settlements, also those that the store carries out
 //	                          later, and the ends of payloads
-//	news.go                   what the store and wake-ups have said of a shard's jobs
+//	news.go                   what the store and wake-ups have said of its jobs
+//	claims.go, buffer.go      the part of its claimed jobs: those that wait to start, recovered ones
+//	                          among them, and the batches that run
+//	acquire.go                a shard's life: assigned, acquired, turning
+//	renewals.go, release.go   leases: renewed; released or dropped
 //	turnloop.go, reply.go     making turns; the effects of a reply
 //	inflight.go               how many turns are in flight; turns that take too long, by the store's
 //	                          usual round trip
-//	claims.go, buffer.go      a shard's claimed jobs, a state machine: those that wait to start,
-//	                          recovered ones among them, and the batches that run
-//	lastchance.go             the node's one job on its last chance
 //	schedules.go              the shards whose schedules package ticks fires
+//	lastchance.go             the node's one job on its last chance
 //	parts.go                  payloads of recovered jobs that end in the store one by one
 //	putback.go                claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                jobs that dead nodes left in queues that no node serves

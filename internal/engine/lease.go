@@ -4,18 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
-// lease is this node's view of its lease of one shard. The zero value is no lease. shard.mu guards
-// it.
+// lease is the part of a shard that knows of its lease: whether this node holds it, and until when,
+// and otherwise who does. The shard makes the calls, and its lock guards the lease.
 type lease struct {
+	ttl time.Duration
+
+	tenure
+	owner ownerInfo
+	// lostAt is when it was last logged that a lease was lost.
+	lostAt time.Time
+}
+
+// tenure is one lease that this node holds. The zero value is no lease.
+type tenure struct {
 	held  bool
 	token int64
 	// until is when this node acts as if the lease had ended. renewAt is when the renewal loop
@@ -27,244 +34,118 @@ type lease struct {
 	cancelCalls context.CancelCauseFunc
 }
 
+// ownerInfo is the last known owner of a shard that this node has not leased.
+type ownerInfo struct {
+	// holder is the owner at the time of the last refused acquire; "" if unknown.
+	holder string
+	// since is when an acquire first failed without a known holder, or zero. err is the last such
+	// failure, and logged is set once it has been logged.
+	since  time.Time
+	err    error
+	logged bool
+}
+
+// acquired begins a lease by the reply to an acquire. calls is the parent of the contexts of its turns.
+// It returns who was last known to hold the shard before, or "".
+func (l *lease) acquired(calls context.Context, r *ports.AcquireReply, sent time.Time) (from string) {
+	from = l.owner.holder
+	l.owner = ownerInfo{}
+	l.tenure = tenure{held: true, token: r.Token}
+	l.resetContext(calls)
+	l.extend(sent, r.Remaining)
+	return from
+}
+
+// holds reports whether the lease with a token is held.
+func (l *lease) holds(token int64) bool { return l.held && l.token == token }
+
 // extend moves the lease's end to remaining after the call was sent, less a fifth of the TTL as a
 // margin for clocks and schedulers.
-func (l *lease) extend(sent time.Time, remaining, ttl time.Duration) {
-	if until := sent.Add(remaining - ttl/5); until.After(l.until) {
+func (l *lease) extend(sent time.Time, remaining time.Duration) {
+	if until := sent.Add(remaining - l.ttl/5); until.After(l.until) {
 		l.until = until
 	}
-	l.renewAt = sent.Add(ttl / 3)
+	l.renewAt = sent.Add(l.ttl / 3)
 }
 
 // resetContext replaces the context of the lease's calls if it has ended.
-func (l *lease) resetContext(parent context.Context) {
+func (l *lease) resetContext(calls context.Context) {
 	if l.ctx == nil || l.ctx.Err() != nil {
-		l.ctx, l.cancelCalls = context.WithCancelCause(parent)
+		l.ctx, l.cancelCalls = context.WithCancelCause(calls)
 	}
-}
-
-// leaseEnd returns a channel that is closed when the lease ends. After a turn was called off, it
-// is not the channel of that turn's context.
-func (s *shard) leaseEnd() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lease.held {
-		return s.lease.ctx.Done()
-	}
-	over := make(chan struct{})
-	close(over)
-	return over
-}
-
-// maintainLeases renews the leases that no turn has renewed, drops expired ones, and calls off
-// hanging turns, until stop is closed.
-func (e *Engine) maintainLeases(stop <-chan struct{}) {
-	for pause(e.checkLeases(time.Now()), stop) {
-	}
-}
-
-// checkLeases checks each lease once, and returns how long to wait until the next check.
-func (e *Engine) checkLeases(now time.Time) time.Duration {
-	next := e.cfg.LeaseTTL / 6
-	for _, s := range e.shards() {
-		next = min(next, s.checkLease(now))
-	}
-	return max(next, time.Millisecond)
-}
-
-// checkLease does what is due for one lease, and returns how long to wait until the next check.
-func (s *shard) checkLease(now time.Time) time.Duration {
-	ttl := s.node.cfg.LeaseTTL
-
-	s.mu.Lock()
-	l := &s.lease
-	if !l.held {
-		s.mu.Unlock()
-		return ttl / 3
-	}
-
-	token, cause := l.token, s.leaseEnded(now)
-	if cause != nil {
-		s.mu.Unlock()
-		s.dropLease(token, cause)
-		return ttl / 3
-	}
-
-	if s.turns.hangs(now) {
-		l.cancelCalls(errTurnHangs)
-	}
-
-	if !now.Before(l.renewAt) {
-		l.renewAt = now.Add(ttl / 15) // until the answer is here
-		s.node.start(&s.node.renewals, func() { s.renew(token) })
-	}
-
-	wait := min(l.renewAt.Sub(now), l.until.Sub(now))
-	if left := ttl - s.turns.unanswered(now); left > 0 {
-		wait = min(wait, left)
-	}
-	s.mu.Unlock()
-	return wait
-}
-
-// leaseEnded returns why the lease has to be dropped, or nil. It is dropped if it was not renewed
-// in time, or if a turn got no answer for a TTL although renewals did.
-func (s *shard) leaseEnded(now time.Time) error {
-	switch {
-	case !s.lease.held:
-		return nil
-	case !now.Before(s.lease.until):
-		return fmt.Errorf("%w: the store did not answer for most of the lease's TTL of %v",
-			ports.ErrLeaseLost, s.node.cfg.LeaseTTL)
-	}
-	return s.turns.givenUp(now, s.leaving())
 }
 
 // errTurnHangs is the cause of the end of a turn's context when the turn is called off.
 var errTurnHangs = errors.New("the turn takes too long and is repeated")
 
-// renew makes one call. If that fails, the next check of the lease tries again.
-func (s *shard) renew(token int64) {
-	cfg := &s.node.cfg
-	ctx, cancel := s.node.callContext()
-	defer cancel()
-	sent := time.Now()
-	reply, err := s.node.store.Renew(ctx, ports.RenewRequest{
-		Lease: ports.Lease{Shard: s.ID, Owner: cfg.Owner, Token: token},
-		TTL:   cfg.LeaseTTL,
-	})
+// callOff ends the context of the turn in flight, which hangs.
+func (l *lease) callOff() { l.cancelCalls(errTurnHangs) }
 
-	switch {
-	case err == nil:
-		s.renewing.Called(nil)
-		received := time.Now()
-		s.node.clock.Sync(reply.Now)
+// valid reports whether jobs may start under the lease at a time.
+func (l *lease) valid(now time.Time) bool { return l.held && now.Before(l.until) }
 
-		s.mu.Lock()
-		s.syncClock(reply.Now, received)
-		if s.lease.held && s.lease.token == token {
-			s.lease.extend(sent, reply.Remaining, cfg.LeaseTTL)
-			s.turns.renewed(reply.Paused, s.claims.unstarted())
-		}
-		s.mu.Unlock()
-
-		s.polled(reply.Head, reply.Now, sent)
-	case final(err):
-		s.renewing.Called(nil)
-		s.dropLease(token, err)
-	default:
-		s.renewing.Called(err)
+// expired returns the error that ends a held lease that was not renewed in time, or nil.
+func (l *lease) expired(now time.Time) error {
+	if now.Before(l.until) {
+		return nil
 	}
+	return fmt.Errorf("%w: the store did not answer for most of the lease's TTL of %v", ports.ErrLeaseLost, l.ttl)
 }
 
-// release ends a lease that has nothing left to do, so that another node need not wait until it
-// expires.
-func (s *shard) release() {
-	s.mu.Lock()
-	l, ctx := ports.Lease{Shard: s.ID, Owner: s.node.cfg.Owner, Token: s.lease.token}, s.lease.ctx
-	s.mu.Unlock()
-	if ctx == nil { // it is lost
-		return
+// renewal reports whether the lease is to be renewed now. It is not again until the answer may be
+// here.
+func (l *lease) renewal(now time.Time) bool {
+	if now.Before(l.renewAt) {
+		return false
 	}
-
-	if err := s.tryRelease(ctx, l); err != nil {
-		s.dropLease(l.Token, err)
-		return
-	}
-
-	s.mu.Lock()
-	held := s.lease.held && s.lease.token == l.Token // it may have expired meanwhile
-	var lost []ports.EndedJob
-	if held {
-		lost = s.clearLease(context.Canceled)
-	}
-	s.mu.Unlock()
-
-	if held {
-		s.jobsEnded(lost)
-		s.node.log.Debug("lease released", "shard", s.ID.String(), "token", l.Token)
-		s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseReleased, Token: l.Token})
-	}
+	l.renewAt = now.Add(l.ttl / 15)
+	return true
 }
 
-// tryRelease repeats a release that fails, for up to a third of the TTL.
-func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
-	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.LeaseTTL/3)
-	defer cancel()
-
-	var retry backoff
-	err := s.node.store.Release(ctx, l)
-	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
-		s.node.observer.StoreFailed(ports.FailureEvent{
-			Call:  "release",
-			Shard: s.ID,
-			Kind:  ports.FailureOf(err),
-			Err:   err,
-		})
-		err = s.node.store.Release(ctx, l)
-		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
-			return nil
-		}
-	}
-	return err
+// nextCheck returns how long it takes until the lease has to be renewed or ends.
+func (l *lease) nextCheck(now time.Time) time.Duration {
+	return min(l.renewAt.Sub(now), l.until.Sub(now))
 }
 
-// final reports whether an error of the store ends the lease, so that repeating the call can't
-// help.
-func final(err error) bool {
-	return errors.Is(err, ports.ErrLeaseLost) || errors.Is(err, ports.ErrStaleTurn) ||
-		errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrInvalidRequest)
+// end ends a held lease, and the calls of its turns.
+func (l *lease) end(cause error) {
+	l.cancelCalls(cause)
+	l.tenure = tenure{}
 }
 
-// dropEndedLease drops the lease if it has to be dropped now.
-func (s *shard) dropEndedLease(now time.Time) {
-	s.mu.Lock()
-	token, cause := s.lease.token, s.leaseEnded(now)
-	s.mu.Unlock()
-	if cause != nil {
-		s.dropLease(token, cause)
+// lost notes that a lease was lost. It reports whether to warn. A store that grants leases and breaks
+// them causes one warning each report.Reminder.
+func (l *lease) lost(now time.Time) (warn bool) {
+	if now.Sub(l.lostAt) < report.Reminder {
+		return false
 	}
+	l.lostAt = now
+	return true
 }
 
-// dropLease ends the lease on this side, since it expired or another owner has it. The running
-// handlers are cancelled, and their settlements are not sent.
-func (s *shard) dropLease(token int64, cause error) {
-	s.mu.Lock()
-	if !s.lease.held || s.lease.token != token {
-		s.mu.Unlock()
-		return
-	}
+// heldElsewhere notes that another owner holds the shard.
+func (l *lease) heldElsewhere(holder string) { l.owner = ownerInfo{holder: holder} }
 
-	lost := s.clearLease(cause)
-	level := slog.LevelWarn
-	if now := time.Now(); now.Sub(s.lostAt) < report.Reminder { // a store that grants leases and breaks them
-		level = slog.LevelDebug
-	} else {
-		s.lostAt = now
+// notAcquired notes that an acquire failed for another reason than that another owner holds the shard.
+func (l *lease) notAcquired(err error, now time.Time) {
+	if l.owner.since.IsZero() {
+		l.owner = ownerInfo{since: now}
 	}
-
-	running := slices.Clone(s.claims.running)
-	s.mu.Unlock()
-
-	for _, b := range running {
-		b.Interrupt(ports.ErrLeaseLost)
-	}
-	signal(s.wake)
-	s.node.log.Log(context.Background(), level, "lease lost",
-		"shard", s.ID.String(), "token", token, "cancelled", len(running), "error", cause)
-	s.jobsEnded(lost)
-	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseDropped, Token: token, Err: cause})
+	l.owner.err = err
 }
 
-// clearLease clears everything that belongs to the lease. It returns the jobs whose ends the store
-// will not confirm.
-func (s *shard) clearLease(cause error) []ports.EndedJob {
-	lost, parts := s.turns.reset()
-	s.lease.cancelCalls(cause)
-	s.lease = lease{}
-	s.withdraw(s.claims.loseLease(), core.Untouched)
-	s.giveUpParts(parts)
-	s.pool.revokeGrant(s)
+// unassigned notes that the shard is another node's, so its owner is of no interest.
+func (l *lease) unassigned() { l.owner = ownerInfo{} }
 
-	return lost
+// unownedLimit is how long a shard may be without an owner before that is logged.
+const unownedLimit = 30 * time.Second
+
+// unowned returns, once, why the shard could not be acquired for long although no holder is known. It
+// returns nil otherwise.
+func (l *lease) unowned(now time.Time) error {
+	if o := &l.owner; !o.since.IsZero() && !o.logged && now.Sub(o.since) >= unownedLimit {
+		o.logged = true
+		return o.err
+	}
+	return nil
 }

@@ -93,7 +93,7 @@ func (s *shard) assign(assigned bool, now time.Time) {
 		s.publishNews()
 	} else {
 		s.unassignedAt = now
-		s.owner = ownerInfo{}
+		s.lease.unassigned()
 		s.pool.revokeGrant(s)
 		signal(s.released)
 	}

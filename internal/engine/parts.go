@@ -32,7 +32,7 @@ func (s *shard) sendPart(b *runningBatch, settlement core.PayloadSettlement) boo
 func (s *shard) addPart(part *awaitedPart) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.lease.held || s.lease.token != part.batch.Token() || s.turns.unresponsive {
+	if !s.lease.holds(part.batch.Token()) || s.turns.unresponsive {
 		return false
 	}
 	s.turns.outbox.addPart(part)

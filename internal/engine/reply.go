@@ -15,7 +15,7 @@ import (
 // lease was lost meanwhile.
 func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
 	s.mu.Lock()
-	if !s.lease.held || s.lease.token != request.Lease.Token {
+	if !s.lease.holds(request.Lease.Token) {
 		s.mu.Unlock()
 		return
 	}
@@ -50,7 +50,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 // endTurn ends the turn in flight, which has renewed the lease.
 func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
 	if r.Last == request.Number {
-		s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
+		s.lease.extend(sent, r.Remaining)
 	}
 	s.lease.resetContext(s.node.storeCtx) // the turn was perhaps called off before its reply came
 	s.syncClock(r.Now, received)

@@ -11,9 +11,10 @@ import (
 	"github.com/skeinq/skein/internal/engine/report"
 )
 
-// shard is this node's side of one shard: its lease, the claimed jobs that have not started, the
-// running batches, and the settlements that are to be sent. Lanes and its turn loop work on it
-// together.
+// shard is this node's side of one shard. Three parts have its state: lease, turns and claims. They
+// are state machines without locks, calls or goroutines, and don't know each other. The shard locks,
+// passes on events with what the parts have to know of each other, and carries out what they return.
+// Lanes and its turn loop work on it together.
 type shard struct {
 	shardInfo
 	// pool works the shard. member is the shard as the pool's state sees it, which node.pooling
@@ -38,14 +39,11 @@ type shard struct {
 	// assigned is set while the shard is assigned to this node. unassignedAt is when that ended.
 	assigned     bool
 	unassignedAt time.Time
-	lease        lease
-	owner        ownerInfo
-	// lostAt is when it was last logged that the lease was lost.
-	lostAt time.Time
-	turns  turns
-	// overdue runs when the turn in flight takes too long.
-	overdue *time.Timer
+	// lease, turns and claims decide. overdue runs when the turn in flight takes too long.
+	lease   lease
+	turns   turns
 	claims  claims
+	overdue *time.Timer
 }
 
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
@@ -56,6 +54,7 @@ func newShard(node *node, id core.Shard, queue *Queue) *shard {
 	}
 	s.acquiring, s.turning, s.renewing =
 		node.outages.Loop("acquire", id), node.outages.Loop("turn", id), node.outages.Loop("renew", id)
+	s.lease.ttl = node.cfg.LeaseTTL
 	s.turns = newTurns(&node.cfg, &s.shardInfo)
 	s.claims = claims{queue: queue, patience: node.cfg.PollInterval}
 	return s
@@ -152,8 +151,7 @@ func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance b
 
 // mayStart reports whether jobs of the shard may start at a time.
 func (s *shard) mayStart(now time.Time) bool {
-	return s.lease.held && now.Before(s.lease.until) && !s.turns.news.paused &&
-		s.queue.permits.last(now) && !s.leaving()
+	return s.lease.valid(now) && !s.turns.news.paused && s.queue.permits.last(now) && !s.leaving()
 }
 
 // takeBegun starts a batch that a lane waits for. wait is true while the lane has to wait.
@@ -193,7 +191,7 @@ func (s *shard) finish(b *runningBatch, settled []core.Settlement, took time.Dur
 	s.mu.Lock()
 	s.giveChanceBack(s.claims.finish(b))
 
-	current := s.lease.held && s.lease.token == b.Token()
+	current := s.lease.holds(b.Token())
 	events := s.turns.outbox.finish(&b.Batch, settled, current)
 	if current {
 		s.node.countEnding(settled)

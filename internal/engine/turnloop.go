@@ -172,7 +172,7 @@ func (s *shard) turnFailed(request *ports.TurnRequest, took time.Duration, calle
 	defer s.mu.Unlock()
 
 	s.turns.adaptClaims(request, nil, took)
-	if !s.lease.held || s.lease.token != request.Lease.Token {
+	if !s.lease.holds(request.Lease.Token) {
 		return
 	}
 

@@ -32,9 +32,6 @@ const waitingEach = 10 * time.Second
 // clockEach is how often it is logged that the clock differs from the store's.
 const clockEach = time.Hour
 
-// unownedLimit is how long a shard may be without an owner before that is logged.
-const unownedLimit = 30 * time.Second
-
 // watch looks once per second, until stop is closed.
 func (e *Engine) watch(stop <-chan struct{}) {
 	w := watcher{node: &e.node, shards: e.shards}
@@ -104,11 +101,12 @@ func (w *watcher) unowned(now time.Time) {
 	var cause error
 	for _, s := range w.shards() {
 		s.mu.Lock()
-		if o := &s.owner; !o.since.IsZero() && !o.logged && now.Sub(o.since) >= unownedLimit {
-			o.logged, cause = true, o.err
+		err := s.lease.unowned(now)
+		s.mu.Unlock()
+		if err != nil {
+			cause = err
 			shards = append(shards, s.ID.String())
 		}
-		s.mu.Unlock()
 	}
 
 	if len(shards) > 0 {
@@ -123,7 +121,7 @@ func (w *watcher) standby(now time.Time) {
 	var holders []string
 	for _, s := range w.shards() {
 		s.mu.Lock()
-		assigned, held, holder := s.assigned, s.lease.held, s.owner.holder
+		assigned, held, holder := s.assigned, s.lease.held, s.lease.owner.holder
 		s.mu.Unlock()
 
 		if !assigned {
