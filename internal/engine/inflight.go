@@ -38,7 +38,7 @@ func (t turnSlots) take(s *shard) {
 
 	if t.wait(s.node) {
 		s.mu.Lock()
-		s.turns.hasSlot = true
+		s.turns.takeSlot()
 		s.mu.Unlock()
 	}
 }

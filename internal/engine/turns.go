@@ -130,6 +130,9 @@ func (t *turns) overdue(now time.Time) (free, hangs bool) {
 	return t.returnSlot(), t.inFlight && !t.unresponsive
 }
 
+// takeSlot notes that the turn has one of the node's slots.
+func (t *turns) takeSlot() { t.hasSlot = true }
+
 // returnSlot reports whether the turn had a slot, which it no longer has.
 func (t *turns) returnSlot() bool {
 	had := t.hasSlot
@@ -199,6 +202,13 @@ func (t *turns) tick(now time.Time, running bool) bool {
 	}
 	t.outbox.resendDeferred()
 	return t.due || t.outbox.hasFinished()
+}
+
+// wakeUp takes a wake-up. busy is set if claimed jobs wait to start or run: a turn is due then, since
+// an operator may have cancelled one.
+func (t *turns) wakeUp(busy bool, now time.Time) {
+	t.news.wakeUp(t.inFlight, now)
+	t.due = t.due || busy
 }
 
 // quiet reports whether the store has not answered lately, and no turn asks it.

@@ -107,7 +107,7 @@ func (s *turnsScript) turn(a arguments) {
 		begin = append(begin, c.Ref())
 	}
 	s.turns.prepare(ports.Lease{Shard: s.info.ID, Owner: "self", Token: 1}, begin, s.int(a.options["want"]), s.now)
-	s.turns.hasSlot = true
+	s.turns.takeSlot()
 	s.send()
 }
 
@@ -214,8 +214,8 @@ func (s *turnsScript) tick(a arguments) {
 	s.sayIf(s.turns.tick(s.now, a.has("running")), "something is to be sent")
 }
 
-func (s *turnsScript) wakeup(arguments) {
-	s.turns.news.wakeUp(s.turns.inFlight, s.now)
+func (s *turnsScript) wakeup(a arguments) {
+	s.turns.wakeUp(a.has("busy"), s.now)
 	if s.held {
 		s.turns.news.assumeDue(s.instant())
 	}

@@ -99,10 +99,11 @@ func (s *shard) onWakeup() {
 	if !s.lease.held {
 		signal(s.released)
 	}
-	s.turns.news.wakeUp(s.turns.inFlight, time.Now())
+
+	busy := !s.claims.idle()
+	s.turns.wakeUp(busy, time.Now())
 	s.assumeDue(s.now())
-	if !s.claims.idle() { // it may be a cancel
-		s.turns.due = true
+	if busy {
 		signal(s.wake)
 	}
 }
