@@ -62,7 +62,13 @@ func (s *claimsScript) batch(a arguments) { s.info.queue.BatchSize = s.int(a.wor
 
 func (s *claimsScript) parallel(a arguments) { s.info.queue.Parallel = s.int(a.words[0]) }
 
-func (s *claimsScript) claimed(a arguments) { s.claims.push(claimsNamed(a.words), s.now) }
+// claimed takes claims: named, or many recovered ones.
+func (s *claimsScript) claimed(a arguments) {
+	for _, name := range manyNames("j", s.int(a.options["many"])) {
+		a.words = append(a.words, name+"*")
+	}
+	s.claims.push(claimsNamed(a.words), s.now)
+}
 
 // next takes a batch for a lane.
 func (s *claimsScript) next(a arguments) {
@@ -153,8 +159,12 @@ func (s *claimsScript) overdue(arguments) {
 
 func (s *claimsScript) putBack(a arguments) { s.withdraw(s.claims.putBack(s.now, a.has("all"))) }
 
+// cancel cancels a job that was claimed by a turn, the first if it is not named.
 func (s *claimsScript) cancel(a arguments) {
 	c := claimNamed(a.words[0])
+	if a.has("turn") {
+		c.Receipt.Number = int64(s.int(a.options["turn"]))
+	}
 	w, running, position := s.claims.cancel(&ports.Cancellation{ID: c.ID, Receipt: c.Receipt})
 	s.withdraw(w)
 	if running != nil {

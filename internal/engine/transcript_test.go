@@ -201,7 +201,7 @@ func claimNames(claims []core.Claim) string {
 	for i, c := range claims {
 		names[i] = c.ID + strings.Repeat("*", c.Recoveries)
 	}
-	return strings.Join(names, " ")
+	return joinNames(names)
 }
 
 func refNames(refs []core.ClaimRef) string {
@@ -209,7 +209,7 @@ func refNames(refs []core.ClaimRef) string {
 	for i, ref := range refs {
 		names[i] = ref.ID
 	}
-	return strings.Join(names, " ")
+	return joinNames(names)
 }
 
 // settledNames are jobs with how a turn settles them.
@@ -227,7 +227,23 @@ func settledNames(settled []core.Settlement) string {
 		}
 		names[i] = settled[i].ID + ":" + how
 	}
+	return joinNames(names)
+}
+
+// joinNames lists a few names, or counts many.
+func joinNames(names []string) string {
+	if len(names) > 10 {
+		return fmt.Sprintf("%d jobs", len(names))
+	}
 	return strings.Join(names, " ")
+}
+
+// manyNames returns n names that begin with a letter.
+func manyNames(letter string, n int) (names []string) {
+	for i := range n {
+		names = append(names, letter+strconv.Itoa(i))
+	}
+	return names
 }
 
 // scriptShard is the shard of transcripts. A job of it may be recovered twice.

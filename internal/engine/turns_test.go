@@ -21,7 +21,7 @@ func TestTurns(t *testing.T) {
 			"acquired": s.acquired, "ran": s.ran, "unstarted": s.unstarted, "orphans": s.orphans, "part": s.part,
 			"due": s.due, "turn": s.turn, "again": s.again, "answer": s.answer, "fails": s.fails, "overdue": s.overdue,
 			"distrust": s.distrust, "tick": s.tick, "wakeup": s.wakeup, "listens": s.listens, "polled": s.polled,
-			"renewed": s.renewed, "check": s.check, "lost": s.lost, "may-claim": s.mayClaim,
+			"renewed": s.renewed, "check": s.check, "lost": s.lost, "may-claim": s.mayClaim, "clock": s.clock,
 		}
 	})
 }
@@ -75,9 +75,11 @@ func (s *turnsScript) sentAt(a arguments) (sent time.Time) {
 	return scriptStart.Add(s.duration(a.options["sent"]))
 }
 
-// ran takes the jobs of a batch whose handler has returned. With "lost" its lease is lost.
+// ran takes the jobs of a batch whose handler has returned: named, or many of them. With "lost" its
+// lease is lost.
 func (s *turnsScript) ran(a arguments) {
-	b, settled := ranBatch(&s.info.Shard, a.list("jobs"), s.now)
+	names := append(a.list("jobs"), manyNames("j", s.int(a.options["many"]))...)
+	b, settled := ranBatch(&s.info.Shard, names, s.now)
 	s.turns.outbox.finish(&b.Batch, settled, !a.has("lost"))
 }
 
@@ -92,10 +94,11 @@ func (s *turnsScript) orphans(a arguments) {
 	}
 }
 
-// part ends the first payload of a recovered job.
+// part ends the first payload of a recovered job, or of many.
 func (s *turnsScript) part(a arguments) {
-	c := claimNamed(a.words[0])
-	s.turns.outbox.addPart(&awaitedPart{settlement: c.SettlePayload(0)})
+	for _, c := range claimsNamed(append(a.words, manyNames("p", s.int(a.options["many"]))...)) {
+		s.turns.outbox.addPart(&awaitedPart{settlement: c.SettlePayload(0)})
+	}
 }
 
 func (s *turnsScript) due(arguments) { s.turns.due = true }
@@ -147,7 +150,7 @@ func partNames(parts []core.PayloadSettlement) string {
 	for i, p := range parts {
 		names[i] = p.ID
 	}
-	return strings.Join(names, " ")
+	return joinNames(names)
 }
 
 // answer answers the turn in flight.
@@ -170,20 +173,37 @@ func (s *turnsScript) answer(a arguments) {
 	}
 
 	s.sayIf(s.turns.answered(&request, &r, sent, s.now), "the poll asks again")
+
 	answer, overdue := s.turns.outbox.answered(request.Settlements, &r, scriptTTL, s.now)
-	for _, end := range answer.Ended {
-		s.say("%s has ended: %s", end.ID, end.End)
-	}
+	s.sayEnded(answer.Ended)
 	for _, d := range overdue {
 		s.say("%s has been deferred for %v", d.id, d.lasts)
 	}
-	for _, p := range s.turns.outbox.answeredParts(&request, &r) {
-		s.say("the payload of %s has ended: %v", p.settlement.ID, p.ok)
-	}
+	s.sayParts(s.turns.outbox.answeredParts(&request, &r))
 	if others := s.turns.outbox.buryRecovered(r.Claims, r.Now); len(others) > 0 {
 		s.say("may start %s", claimNames(others))
 	}
 	s.sayIf(s.turns.news.turned(&request, &r), "a wake-up came during the turn")
+}
+
+func (s *turnsScript) sayEnded(ended []ports.EndedJob) {
+	if len(ended) > 10 {
+		s.say("%d jobs have ended: %s, ...", len(ended), ended[0].End)
+		return
+	}
+	for _, end := range ended {
+		s.say("%s has ended: %s", end.ID, end.End)
+	}
+}
+
+func (s *turnsScript) sayParts(parts []answeredPart) {
+	if len(parts) > 10 {
+		s.say("the payloads of %d jobs have ended", len(parts))
+		return
+	}
+	for _, p := range parts {
+		s.say("the payload of %s has ended: %v", p.settlement.ID, p.ok)
+	}
 }
 
 // fails ends a call with an error.
@@ -198,6 +218,7 @@ func (s *turnsScript) overdue(a arguments) {
 	free, hangs := s.turns.overdue(s.now)
 	s.sayIf(free, "gives its slot back")
 	if hangs {
+		s.say("begins to hang")
 		s.distrust(a)
 	}
 }
@@ -219,6 +240,11 @@ func (s *turnsScript) wakeup(a arguments) {
 	if s.held {
 		s.turns.news.assumeDue(s.instant())
 	}
+}
+
+// clock is a reply that shows how far the server's clock is ahead.
+func (s *turnsScript) clock(a arguments) {
+	s.turns.news.syncClock(s.instant().Add(s.duration(a.options["ahead"])), s.instant())
 }
 
 func (s *turnsScript) listens(arguments) { s.turns.news.listens(s.now) }
@@ -250,9 +276,7 @@ func (s *turnsScript) check(a arguments) {
 func (s *turnsScript) lost(arguments) {
 	s.held = false
 	lost, parts := s.turns.reset()
-	for _, end := range lost {
-		s.say("%s has ended: %s", end.ID, end.End)
-	}
+	s.sayEnded(lost)
 	s.givenUp(parts)
 }
 
