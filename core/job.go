@@ -97,7 +97,7 @@ func (j *Job) Buried(now Instant) DeadLetter {
 }
 
 // deadLetter returns a dead letter with the fields that every burial of the job takes from it.
-// Payloads, Error and Group are left to the caller.
+// Payloads, Failure and Group are left to the caller.
 func (j *Job) deadLetter(now Instant) DeadLetter {
 	return DeadLetter{ID: j.ID, ChangedAt: now, Tags: j.Tags}
 }
@@ -173,7 +173,7 @@ const BuriedByHand = "buried by hand"
 
 // MergeImported returns the dead letter of an id after a dead letter of another store was added to
 // it (docs/rules.md 5), whether that changed it, and the number of payloads that the rule
-// superseded. The payloads merge by the rule, and the tags unite. ChangedAt, Error and Group are
+// superseded. The payloads merge by the rule, and the tags unite. ChangedAt, Failure and Group are
 // those of the dead letter that changed later, or on a tie the existing ones.
 func MergeImported(existing, incoming DeadLetter, rule MergeRule) (merged DeadLetter, changed bool, superseded int) {
 	payloads, superseded := rule.Merge(existing.Payloads, incoming.Payloads)
@@ -189,7 +189,7 @@ func MergeImported(existing, incoming DeadLetter, rule MergeRule) (merged DeadLe
 
 // MergeDeadLetters returns the dead letter of an id after another one was added to it
 // (docs/rules.md 2, last paragraph), and the number of payloads that the rule superseded. The
-// payloads merge by the rule, and the tags unite. ChangedAt, Error and Group are the incoming
+// payloads merge by the rule, and the tags unite. ChangedAt, Failure and Group are the incoming
 // ones.
 func MergeDeadLetters(existing, incoming DeadLetter, rule MergeRule) (merged DeadLetter, superseded int) {
 	incoming.Payloads, superseded = rule.Merge(existing.Payloads, incoming.Payloads)

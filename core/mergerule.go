@@ -17,13 +17,14 @@ import (
 //   - Validate, String, ParseMergeRule, replaces and the table of MergeRule in this file. A bound
 //     that keeps the lowest changes AddBy in payload.go.
 //   - MergeCode and MergeRuleOf of ports/storekit, the comment in Postgres's tables/queues.sql, and
-//     the functions of the stores that the map of docs/architecture.md lists.
+//     the functions of the stores that the map of docs/architecture.md lists. A new code is a change
+//     of the stored format.
 //   - vectorSame and vectorStays in core's and in conformance's test of mergerules.json, and
 //     mergeOracle in core's test.
 //   - The rules that mergerule.go and setmerge.go in conformance/internal/cases/merge refuse and
 //     conformance/internal/random draws.
 //   - The constructors in queue.go of the root, and the texts that list the rules: find them with
-//     git grep 'every.last(n)'.
+//     git grep -e 'every.last(n)' -e 'higher ones'.
 
 // Same chooses which payloads of an id are one payload (docs/rules.md 2).
 type Same uint8

@@ -61,7 +61,7 @@ func (v *Verdict) findings() []Finding {
 		list.add("last chance", false, "taken by %s", v.lastChance())
 	}
 	if v.MaxRunning > 0 {
-		list.add("limit", v.runs() || v.Busy < v.MaxRunning, "%s", v.inUse(v.Busy, v.MaxRunning,
+		list.add("limit", v.runs() || !v.limitReached(), "%s", v.inUse(v.Busy, v.MaxRunning,
 			"running on all servers (MaxRunning)", ", or the servers' reports are of different moments"))
 	}
 	if d := v.Found.DeadLetter; d != nil {
@@ -88,10 +88,10 @@ func (f *findings) addServers(v *Verdict) {
 		draining := map[bool]string{true: ", which is draining"}[o.Draining]
 		f.add("shard", !o.Draining, "%s, held by %s%s", v.Found.Shard, v.Owner, draining)
 		if o.Lanes > 0 {
-			f.add("lane", v.runs() || o.Busy < o.Lanes, "%s", v.inUse(o.Busy, o.Lanes, "lanes there are busy", ""))
+			f.add("lane", v.runs() || !o.lanesBusy(), "%s", v.inUse(o.Busy, o.Lanes, "lanes there are busy", ""))
 		}
 		if o.MaxLanes > 0 {
-			f.add("lanes of the queue", v.runs() || o.QueueBusy < o.MaxLanes, "%s",
+			f.add("lanes of the queue", v.runs() || !o.lanesFull(), "%s",
 				v.inUse(o.QueueBusy, o.MaxLanes, "there are busy", ""))
 		}
 	case c != nil && !c.LeaseOver:
@@ -141,6 +141,9 @@ func (v *Verdict) lastFailure(f *LastFailure) (s Sentence) {
 	}
 	return s.and(": %s", Part{Kind: PartError, Text: f.LastError})
 }
+
+// limitReached reports whether as many batches of the queue run as its limit allows.
+func (v *Verdict) limitReached() bool { return v.MaxRunning > 0 && v.Busy >= v.MaxRunning }
 
 // runs reports whether a job of the id is known to run, so that it is among those in use.
 func (v *Verdict) runs() bool { return v.Reason == RunsNow || !v.RunningSince.IsZero() }

@@ -40,7 +40,7 @@ func (i *Inspector) Release(ctx context.Context, queue string, jobs JobSelection
 }
 
 // Bury moves the selected jobs to the morgue, with all their payloads or, by [FirstPayloads], with
-// the first one. The dead letter has the job's error, or core.BuriedByHand if the job has no error.
+// the first one. The dead letter has the job's failure, or core.BuriedByHand if it has none.
 // Payloads that are pushed for a job after the call of match are buried with it.
 func (i *Inspector) Bury(ctx context.Context, queue string, jobs JobSelection) (Result, error) {
 	v := verbs{ids: "bury", part: "bury first", all: "bury all", failed: "bury failed", fresh: "bury fresh"}

@@ -183,6 +183,12 @@ func (o *OwnerFacts) behindLastChance(shard core.Shard, id string, st *core.Stat
 	return other && o.MaxRecoveries > 0 && st.Recoveries >= o.MaxRecoveries
 }
 
+// lanesBusy reports whether all lanes of the server run a batch.
+func (o *OwnerFacts) lanesBusy() bool { return o.Lanes > 0 && o.Busy >= o.Lanes }
+
+// lanesFull reports whether the queue has as many lanes of the server as it may have.
+func (o *OwnerFacts) lanesFull() bool { return o.MaxLanes > 0 && o.QueueBusy >= o.MaxLanes }
+
 // shardFull reports whether the given number of claimed jobs of a shard makes at least as many
 // batches as may run at once.
 func (o *OwnerFacts) shardFull(claimed int) bool {
@@ -215,9 +221,9 @@ var whyTable = [...]struct {
 	{RunsAlone, func(f *facts) bool { return f.State.Alone() && f.ShardClaims > 0 && f.Ahead == 0 }},
 	{BehindLastChance, func(f *facts) bool { return f.BehindLastChance && f.Ahead == 0 }},
 	{AtLimit, func(f *facts) bool { return f.LimitReached }},
-	{LanesFull, func(f *facts) bool { return f.Owner.MaxLanes > 0 && f.Owner.QueueBusy >= f.Owner.MaxLanes }},
+	{LanesFull, func(f *facts) bool { return f.Owner.lanesFull() }},
 	{ShardFull, func(f *facts) bool { return f.Owner.shardFull(f.ShardClaims) }},
-	{LanesBusy, func(f *facts) bool { return f.Owner.LaneBusy || f.Owner.Lanes > 0 && f.Owner.Busy >= f.Owner.Lanes }},
+	{LanesBusy, func(f *facts) bool { return f.Owner.LaneBusy || f.Owner.lanesBusy() }},
 	{BehindOthers, func(f *facts) bool { return f.Ahead > 0 }},
 	{IsNext, func(*facts) bool { return true }},
 }

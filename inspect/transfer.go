@@ -67,11 +67,11 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 }
 
 // Import adds dead letters to the morgue of a queue, such as those of [Inspector.Export] or
-// [ReadDeadLetters], unchanged: with Score, Meta, ChangedAt, Error, Group and Tags. The queue must
+// [ReadDeadLetters], unchanged: with Score, Meta, ChangedAt, Failure, Group and Tags. The queue must
 // have been declared. Imported payloads don't run until they are revived.
 //
 // If the morgue already has the id, the two dead letters are united: tags unite, and ChangedAt,
-// Error and Group are those of the one that changed later. So importing the same list again from
+// Failure and Group are those of the one that changed later. So importing the same list again from
 // its beginning changes nothing, except that payloads that were revived or purged meanwhile come
 // back. That is how to continue an interrupted import. A ChangedAt in the future is kept. Until
 // then actions on all entries skip that dead letter; actions by its id handle it.

@@ -121,7 +121,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 		served = 1 // nothing shows that no server does
 	}
 	f := factsOf(&stored, served)
-	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
+	f.LimitReached = v.limitReached()
 	f.Owner = v.OwnerFacts
 
 	if r := reasonOf(&f); r == NothingQueued || r == OnlyDead {

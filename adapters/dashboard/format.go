@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 )
 
@@ -57,9 +56,6 @@ var funcs = template.FuncMap{
 	"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	"list":    func(parts ...any) []any { return parts },
 	"when":    func(at, now time.Time) when { return when{at, now} },
-	"failed": func(f inspect.LastFailure, now time.Time) lastFailed {
-		return lastFailed{when{f.LastFailedAt, now}, f.LastFailedOn}
-	},
 	"plural": func(n int64, one, many string) string {
 		if n == 1 {
 			return one

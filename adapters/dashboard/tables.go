@@ -67,12 +67,6 @@ func bound(n int) string {
 	return strconv.Itoa(n)
 }
 
-// lastFailed is when a job failed last, and the name of the server that ran it.
-type lastFailed struct {
-	When when
-	On   string
-}
-
 // linkedID is an id, with a link to its page if it may be shown.
 type linkedID struct {
 	Linked    bool

@@ -77,8 +77,8 @@ func (t turnSlots) free(had bool) {
 	}
 }
 
-// awaitAnswer begins to wait for the answer of the turn that is being sent.
-func (s *shard) awaitAnswer(now time.Time) {
+// armOverdue starts the timer for the answer of the turn that is being sent.
+func (s *shard) armOverdue(now time.Time) {
 	timeout := s.node.roundTrips.answerTimeout(s.node.cfg.PollInterval, s.node.hangs.count(now))
 	s.turns.sent(now, timeout)
 	if s.overdue == nil {

@@ -150,7 +150,7 @@ func (s *shard) turnOnce() error {
 	case stepLost:
 		return fmt.Errorf("shard %v: %w", s.ID, ports.ErrLeaseLost)
 	case stepTurn:
-		if err := s.exchange(); err != nil {
+		if err := s.sendTurn(); err != nil {
 			return fmt.Errorf("turn of shard %v: %w", s.ID, err)
 		}
 	}
@@ -166,7 +166,7 @@ func (s *shard) settleUp() {
 			s.release()
 			return
 		case stepTurn:
-			if s.exchange() == nil {
+			if s.sendTurn() == nil {
 				continue
 			}
 		}

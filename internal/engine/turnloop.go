@@ -35,7 +35,7 @@ func (s *shard) turnLoop() {
 			return
 		case stepTurn:
 			s.node.turnSlots.take(s)
-			err := s.exchange()
+			err := s.sendTurn()
 			s.node.turnSlots.giveBack(s)
 
 			if err == nil {
@@ -83,9 +83,9 @@ func (s *shard) awaitsDeferred(now time.Time) bool {
 	return len(s.turns.outbox.deferred) > 0 && now.Sub(s.leavingSince()) < s.node.cfg.ShutdownTimeout
 }
 
-// exchange makes the next turn, if the lease still lasts. After an error it is unknown whether the
+// sendTurn makes the next turn, if the lease still lasts. After an error it is unknown whether the
 // turn was carried out.
-func (s *shard) exchange() error {
+func (s *shard) sendTurn() error {
 	now := time.Now()
 
 	s.mu.Lock()
@@ -95,17 +95,17 @@ func (s *shard) exchange() error {
 	}
 
 	if !s.turns.unknown {
-		s.request(now)
+		s.prepareTurn(now)
 	}
-	s.awaitAnswer(now)
+	s.armOverdue(now)
 	request, byWakeup, ctx := s.turns.request, s.turns.byWakeup, s.lease.ctx
 	s.mu.Unlock()
 
 	return s.turn(ctx, request, byWakeup)
 }
 
-// request makes the request of the next turn.
-func (s *shard) request(now time.Time) {
+// prepareTurn makes the request of the next turn.
+func (s *shard) prepareTurn(now time.Time) {
 	lease := ports.Lease{Shard: s.ID, Owner: s.node.cfg.Owner, Token: s.lease.token}
 	begin := s.claims.beginRefs(s.turns.number())
 	s.turns.prepare(lease, begin, s.want(), now)

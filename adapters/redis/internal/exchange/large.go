@@ -60,26 +60,6 @@ func callBytes(calls []Call, some []int) (size int) {
 	return size
 }
 
-// Run sends calls until each has run or failed. Those of a large push go to each server by
-// themselves, and wait while as many others are under way to that server as its share allows.
-func (s *Link) Run(ctx context.Context, calls []Call) []Outcome {
-	if total(calls) < largePush {
-		return s.exchangeNow(ctx, calls)
-	}
-
-	outcomes := make([]Outcome, len(calls))
-	var sent sync.WaitGroup
-	for _, group := range s.byServer(ctx, calls) {
-		sent.Go(func() {
-			for k, o := range s.runShared(ctx, group) {
-				outcomes[group.at[k]] = o
-			}
-		})
-	}
-	sent.Wait()
-	return outcomes
-}
-
 // runShared sends calls to one server. It waits for the server's share if they are large.
 func (s *Link) runShared(ctx context.Context, x *exchanging) []Outcome {
 	if total(x.calls) >= largePush {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -25,6 +26,26 @@ func Failed(n int, err error) []Outcome {
 	for i := range outcomes {
 		outcomes[i].Err = err
 	}
+	return outcomes
+}
+
+// Run sends calls until each has run or failed. Those of a large push go to each server by
+// themselves, and wait while as many others are under way to that server as its share allows.
+func (s *Link) Run(ctx context.Context, calls []Call) []Outcome {
+	if total(calls) < largePush {
+		return s.exchangeNow(ctx, calls)
+	}
+
+	outcomes := make([]Outcome, len(calls))
+	var sent sync.WaitGroup
+	for _, group := range s.byServer(ctx, calls) {
+		sent.Go(func() {
+			for k, o := range s.runShared(ctx, group) {
+				outcomes[group.at[k]] = o
+			}
+		})
+	}
+	sent.Wait()
 	return outcomes
 }
 

@@ -14,7 +14,7 @@ local function plain_turn()
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
   local ANNOTATED, FIRST, TAGS, ALONE = 4, 8, 16, 64 -- flags of a packed job, see lib/packed.lua
   local OTHERS = 2 + 32 + ALONE + 128 -- those of several payloads or a failure, and unknown ones
-  local PROCESSED, FAILED = 1, 2 -- bits of a settlement's code, as in turn.go; the third is of no usual turn
+  local PROCESSED, FAILED = 1, 2 -- bits of a settlement's code, as in settlement.go of internal/record; the third is of no usual turn
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[11])
   if ARGV[14 + n] then return end

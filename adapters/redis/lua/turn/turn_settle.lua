@@ -74,7 +74,7 @@ end
 -- without a note is read for its receipt.
 local function settle_claims(alone, now)
   local MOST_REMOVED = 4194304
-  local PROCESSED, FAILED, PARTS = 1, 2, 4 -- bits of a settlement's code, as in turn.go
+  local PROCESSED, FAILED, PARTS = 1, 2, 4 -- bits of a settlement's code, as in settlement.go of internal/record
   local s = {freed = {}, gone = {}, notes = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
   local n, ids = tonumber(ARGV[11]), {}
   for i = 1, n do ids[i] = ARGV[11 + i] end
