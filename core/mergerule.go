@@ -17,8 +17,8 @@ import (
 //   - Validate, String, ParseMergeRule, replaces and the table of MergeRule in this file. A bound
 //     that keeps the lowest changes AddBy in payload.go.
 //   - MergeCode and MergeRuleOf of ports/storekit, the comment in Postgres's tables/queues.sql, and
-//     the functions of the stores that the map of docs/architecture.md lists. A new code is a change
-//     of the stored format.
+//     the functions of the stores that the map of docs/architecture.md lists. A new code changes the
+//     stored format.
 //   - vectorSame and vectorStays in core's and in conformance's test of mergerules.json, and
 //     mergeOracle in core's test.
 //   - The rules that mergerule.go and setmerge.go in conformance/internal/cases/merge refuse and

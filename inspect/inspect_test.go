@@ -343,7 +343,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 		DeadLetter: &inspect.DeadLetter{
 			ID: "order-1", ChangedAt: epoch, Group: core.OtherGroup,
 			LastFailure: inspect.LastFailure{LastError: "hopeless"},
-			Payloads: payloads("dead", "dead too"), PayloadCount: 2,
+			Payloads:    payloads("dead", "dead too"), PayloadCount: 2,
 		},
 	}
 	ignore := cmp.Options{cmpopts.IgnoreTypes(inspect.Cursor{}), cmpopts.IgnoreFields(inspect.ClaimedJob{}, "Token")}

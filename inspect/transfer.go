@@ -67,8 +67,8 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 }
 
 // Import adds dead letters to the morgue of a queue, such as those of [Inspector.Export] or
-// [ReadDeadLetters], unchanged: with Score, Meta, ChangedAt, Failure, Group and Tags. The queue must
-// have been declared. Imported payloads don't run until they are revived.
+// [ReadDeadLetters], unchanged: with Score, Meta, ChangedAt, Failure, Group and Tags. The queue
+// must have been declared. Imported payloads don't run until they are revived.
 //
 // If the morgue already has the id, the two dead letters are united: tags unite, and ChangedAt,
 // Failure and Group are those of the one that changed later. So importing the same list again from

@@ -45,8 +45,8 @@ type QueuedJob struct {
 // LastFailure is the last failure of a job, or the reason of a burial.
 type LastFailure struct {
 	LastError string `json:"last_error,omitempty" class:"error" doc:"the text of the last failure"`
-	// LastFailedAt is by the store's clock, as the server estimated it. It is zero if it is unknown, as
-	// for a burial by an operator.
+	// LastFailedAt is by the store's clock, as the server estimated it. It is zero if it is unknown,
+	// as for a burial by an operator.
 	LastFailedAt time.Time `json:"last_failed_at,omitzero" class:"public" wide:"true" doc:"when that was; absent if it is unknown"`
 	// LastFailedOn is empty if no server ran the job then.
 	LastFailedOn string `json:"last_failed_on,omitempty" class:"public" wide:"true" doc:"the name of the server that ran the job then"`

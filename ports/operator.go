@@ -92,7 +92,7 @@ type Operator interface {
 
 	// Bury moves queued jobs with all their payloads to the morgue, into the group
 	// core.BuriedByHand. The dead letter has the job's failure, or core.BuriedByHand if the job has
-	// no error. With JobStep.First, Bury moves only the first payload of each job.
+	// none. With JobStep.First, Bury moves only the first payload of each job.
 	//
 	// Errors: those of Operator; ErrInvalidRequest for a step with Payloads.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
@@ -126,8 +126,8 @@ type Operator interface {
 	// Import adds dead letters of another morgue to this one, or jobs of another queue to this one,
 	// unchanged.
 	//
-	// A dead letter keeps its payloads with Score and Meta, ChangedAt, Failure, Group and Tags. It does
-	// not run, and queued and claimed jobs of its id stay.
+	// A dead letter keeps its payloads with Score and Meta, ChangedAt, Failure, Group and Tags. It
+	// does not run, and queued and claimed jobs of its id stay.
 	//
 	// If the morgue already has the id, the two dead letters are united. Their payloads merge by
 	// the queue's rule; on a tie the payload that was there stays. Tags unite. ChangedAt, Failure and
