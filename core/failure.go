@@ -12,9 +12,10 @@ type Failure struct {
 	Text string
 }
 
-// Stored returns the failure in the form in which stores keep it: with Node truncated to
-// MaxNodeBytes, and Text by [ErrorText].
+// Stored returns the failure in the form in which stores keep it: with At limited to the range of
+// instants, Node truncated to MaxNodeBytes, and Text by [ErrorText].
 func (f Failure) Stored() Failure {
+	f.At = max(0, min(f.At, MaxInstant))
 	f.Node, f.Text = CutText(Text(f.Node), MaxNodeBytes), ErrorText(f.Text)
 	return f
 }

@@ -137,7 +137,7 @@ func validateFailure(id string, f core.Failure) error {
 		return fmt.Errorf("%w: the failure of id %q is not as a store keeps it; pass it through core.Failure.Stored",
 			ErrInvalidRequest, id)
 	}
-	return validateInstant("Failure.At", id, f.At)
+	return nil
 }
 
 // validatePayloads checks the payloads of an entry, and their order.

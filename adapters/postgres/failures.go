@@ -27,7 +27,8 @@ func failuresOf(last core.Failure) []failure {
 // newestFailure is where a column failures is scanned.
 type newestFailure struct{ into *core.Failure }
 
-// Scan implements sql.Scanner.
+// Scan implements sql.Scanner. A value that is no list of failures becomes the text of one, since
+// nothing is decided by failures: it must not stop the turns of its shard.
 func (n newestFailure) Scan(value any) error {
 	*n.into = core.Failure{}
 	var text []byte
@@ -43,11 +44,12 @@ func (n newestFailure) Scan(value any) error {
 	}
 
 	var list []failure
-	if err := json.Unmarshal(text, &list); err != nil {
-		return fmt.Errorf("failures can't be read: %w", err)
+	if json.Unmarshal(text, &list) != nil {
+		list = []failure{{Text: string(text)}}
 	}
 	if len(list) > 0 {
-		*n.into = core.Failure{At: list[0].At, Node: list[0].Node, Text: list[0].Text}
+		newest := core.Failure{At: list[0].At, Node: list[0].Node, Text: list[0].Text}
+		*n.into = newest.Stored()
 	}
 	return nil
 }

@@ -234,7 +234,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 		Group:    d.group(),
 		Delay:    pick(d, "delay", 0, time.Second, -time.Second, core.Forever),
 		OwnDelay: rapid.Bool().Draw(d.t, "own delay"),
-		At:       pick(d, "failed at", 0, d.model().Now(), core.MaxInstant),
+		At:       pick(d, "failed at", -1, 0, d.model().Now(), core.MaxInstant+1),
 		Node:     pick(d, "node", randomNodes()...),
 	}
 

@@ -229,3 +229,77 @@ func TestPostgresADamagedNodeOrMinuteHidesNoOther(t *testing.T) {
 	w.same("minutes", len(history.Minutes), 1)
 	w.same("processed", history.Minutes[0].Stats.Processed, uint64(7))
 }
+
+// A column failures that another program has damaged stops neither the turns and acquires of its
+// shard nor a look at other jobs.
+func TestPostgresADamagedFailureStopsNothing(t *testing.T) {
+	t.Parallel()
+	for _, damaged := range []string{
+		`{}`, `"boom"`, `5`, `["boom"]`, `[[]]`, `[{"text":5}]`, `[{"text":"a","node":{}}]`, `[{"text":"a","at":"now"}]`,
+		`[{"text":"a","at":1.5}]`, `[{"text":"a","at":9223372036854775808}]`,
+	} {
+		t.Run(damaged, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkbench(t, time.Minute)
+			ctx := t.Context()
+			w.must(w.push(w.store, "a", "b", "c", "d"))
+			_, err := w.store.Bury(ctx, ports.JobStep{Shard: w.turn.Lease.Shard, IDs: []string{"d"}})
+			w.must(err)
+			for _, table := range []string{"jobs WHERE id = 'b'", "dead_letters"} {
+				name, where, _ := strings.Cut(table, " ")
+				kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.%s SET failures = '%s' %s`, w.schema, name, damaged, where))
+			}
+
+			page := ports.PageRequest{Queue: "orders"}
+			if got, err := w.store.Jobs(ctx, ports.JobsRequest{PageRequest: page}); err != nil || len(got.Jobs) != 3 {
+				t.Errorf("the list has %d jobs, want 3: %v", len(got.Jobs), err)
+			}
+			if got, err := w.store.Morgue(ctx, ports.MorgueRequest{PageRequest: page}); err != nil || len(got.DeadLetters) != 1 {
+				t.Errorf("the morgue has %d dead letters, want 1: %v", len(got.DeadLetters), err)
+			}
+			if _, err := w.store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "b"}); err != nil {
+				t.Errorf("the job can't be found: %v", err)
+			}
+
+			w.acquire("n1")
+			next := w.turn
+			next.Number, next.Want = 1, 10
+			if got, err := w.store.Turn(ctx, next); err != nil || len(got.Claims) != 3 {
+				t.Errorf("a turn claims %q, want a, b and c: %v", idsOf(got.Claims), err)
+			}
+			if got, err := w.store.Claimed(ctx, page); err != nil || len(got.Claims) != 3 {
+				t.Errorf("%d jobs are listed as claimed, want 3: %v", len(got.Claims), err)
+			}
+
+			w.must(w.store.Release(ctx, w.turn.Lease))
+			got, err := w.store.Acquire(ctx, ports.AcquireRequest{
+				Shard: w.turn.Lease.Shard, Shards: 1, Generation: 1, Owner: "n2", Attempt: 1, TTL: time.Minute,
+			})
+			if err != nil || len(got.Claims) != 3 {
+				t.Errorf("an acquire hands over %q, want a, b and c: %v", idsOf(got.Claims), err)
+			}
+		})
+	}
+}
+
+// A failure whose time is no instant is damage like any other: nobody sees such a time, which no
+// JSON can have.
+func TestPostgresAFailureHasATimeThatIsAnInstant(t *testing.T) {
+	t.Parallel()
+	for _, at := range []int64{-1, int64(core.MaxInstant) + 1, 1<<63 - 1} {
+		w := newWorkbench(t, time.Minute)
+		w.must(w.push(w.store, "a"))
+		_, err := w.pool.Exec(t.Context(),
+			fmt.Sprintf(`UPDATE %s.jobs SET failures = '[{"text":"boom","at":%d}]'`, w.schema, at))
+		if err != nil {
+			continue // the table admits no such time
+		}
+		page, err := w.store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
+		w.must(err)
+		for _, j := range page.Jobs {
+			if at := j.Failure.At; at < 0 || at > core.MaxInstant {
+				t.Errorf("a list shows a failure at %d µs", at)
+			}
+		}
+	}
+}

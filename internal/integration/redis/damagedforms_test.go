@@ -280,3 +280,48 @@ func TestRedisSetsAsideOnce(t *testing.T) {
 		t.Errorf("the job that was pushed anew is %+v", found.Queued)
 	}
 }
+
+// A failure whose time is no instant is damage like any other: nobody sees such a time, which no
+// JSON can have, of a job, a claim or a dead letter.
+func TestRedisAFailureHasATimeThatIsAnInstant(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	beyond := func(s string) string {
+		at := strings.Index(s, "\x00\x00\x00\x04boom") - 1 - 8 // behind it is the length of the node's name
+		return s[:at] + "\x7f" + s[at+1:]
+	}
+	w := newWorker(t, client, false)
+	again := failure()
+	again.Delay = 0
+	must(t, w.push(one("claimed", 1), one("dead", 1)))
+	must(t, w.turn(ports.TurnRequest{Want: 10}))
+	must(t, w.turn(ports.TurnRequest{Settlements: w.settle("dead", core.Outcome{Kind: core.Buried, Error: "boom"})}))
+	must(t, w.turn(ports.TurnRequest{Settlements: w.settle("claimed", again)}))
+	must(t, w.turn(ports.TurnRequest{Settlements: w.settle("a", failure()), Want: 10}))
+	w.record("j", "a", beyond)
+	w.record("c", "claimed", beyond)
+	w.record("x", "dead", beyond)
+
+	var times []core.Instant
+	page := ports.PageRequest{Queue: "orders"}
+	jobs, err := w.store.Jobs(t.Context(), ports.JobsRequest{PageRequest: page})
+	must(t, err)
+	for _, j := range jobs.Jobs {
+		times = append(times, j.Failure.At)
+	}
+	claimed, err := w.store.Claimed(t.Context(), page)
+	must(t, err)
+	for _, c := range claimed.Claims {
+		times = append(times, c.Failure.At)
+	}
+	morgue, err := w.store.Morgue(t.Context(), ports.MorgueRequest{PageRequest: page})
+	must(t, err)
+	for _, d := range morgue.DeadLetters {
+		times = append(times, d.Failure.At)
+	}
+	for _, at := range times {
+		if at < 0 || at > core.MaxInstant {
+			t.Errorf("a list shows a failure at %d µs", at)
+		}
+	}
+}

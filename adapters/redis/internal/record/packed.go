@@ -264,7 +264,7 @@ func (s *decoder) failures() core.Failure {
 	}
 	newest := core.Failure{At: list.instant(), Node: list.sized(1), Text: list.sized(4)}
 	s.bad = s.bad || list.bad
-	return newest
+	return newest.Stored()
 }
 
 // payloads reads the only payload, which has the given score, or a list.
