@@ -18,7 +18,7 @@ func TestLease(t *testing.T) {
 		w.events = map[string]func(arguments){
 			"acquired": s.acquired, "held": s.heldElsewhere, "fails": s.fails, "unassigned": s.unassigned,
 			"unowned": s.unowned, "check": s.check, "renewed": s.renewed, "turn": s.turn, "call-off": s.callOff,
-			"repeat": s.repeat, "batch": s.batch, "released": s.released, "drop": s.drop,
+			"repeat": s.repeat, "answered": s.answered, "batch": s.batch, "released": s.released, "drop": s.drop,
 		}
 	})
 }
@@ -96,9 +96,12 @@ func (s *leaseScript) callOff(arguments) { s.lease.callOff() }
 
 // repeat sends a turn again.
 func (s *leaseScript) repeat(a arguments) {
-	s.lease.resetContext(context.Background())
+	s.answered(a)
 	s.turn(a)
 }
+
+// answered ends a turn.
+func (s *leaseScript) answered(arguments) { s.lease.resetContext(context.Background()) }
 
 // batch asks whether a batch may start, and whether one that started under a token is current.
 func (s *leaseScript) batch(a arguments) {
