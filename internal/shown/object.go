@@ -58,11 +58,15 @@ func empty(v any) bool {
 }
 
 // ForJSON returns a value of an [Object] as package json is to write it: times in UTC, durations in
-// seconds, and a list without elements as [].
+// seconds, and a list without elements as []. A time that JSON can't have is nil: one of a damaged
+// record must not hide the other rows of a reply.
 func ForJSON(v any) any {
 	switch v := v.(type) {
 	case time.Time:
-		return v.UTC()
+		if v = v.UTC(); v.Year() < 0 || v.Year() > 9999 {
+			return nil
+		}
+		return v
 	case time.Duration:
 		return v.Seconds()
 	}

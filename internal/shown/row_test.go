@@ -117,3 +117,15 @@ func TestFieldsHaveTheirNames(t *testing.T) {
 		t.Errorf("%v", wide)
 	}
 }
+
+// A time that JSON can't have hides no other field.
+func TestATimeBeyondJSONIsNull(t *testing.T) {
+	o := &Object{
+		Fields: []Field{{Name: "at"}, {Name: "id"}},
+		Values: []any{time.Date(292277, 1, 1, 0, 0, 0, 0, time.UTC), "a"},
+	}
+	text, err := o.MarshalJSON()
+	if want := `{"at":null,"id":"a"}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v; want %s", text, err, want)
+	}
+}
