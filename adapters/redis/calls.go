@@ -25,18 +25,6 @@ func (s *Store) run(ctx context.Context, c exchange.Call) (any, error) {
 	return value, err
 }
 
-// runCoalesced is run for a small push, which travels with others that come at the same time.
-func (s *Store) runCoalesced(ctx context.Context, c exchange.Call) exchange.Outcome {
-	if err := s.ready(ctx); err != nil {
-		return exchange.Outcome{Err: err}
-	}
-	o := s.link.RunCoalesced(ctx, c)
-	if _, damaged := errors.AsType[*exchange.DamagedError](o.Err); damaged {
-		return s.runAll(ctx, []exchange.Call{c})[0]
-	}
-	return o
-}
-
 // runAll runs scripts in one exchange with each server they concern, in any order. It returns when
 // the context ends, whatever the server does.
 func (s *Store) runAll(ctx context.Context, calls []exchange.Call) []exchange.Outcome {

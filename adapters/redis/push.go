@@ -42,8 +42,8 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		for i := range p.left {
 			calls[i] = p.call(p.left[i])
 		}
-		if len(calls) == 1 && s.link.Coalesces(&calls[0]) {
-			p.settle(ctx, calls, []exchange.Outcome{s.runCoalesced(ctx, calls[0])}, &reply)
+		if len(calls) == 1 && s.link.IsSmall(&calls[0]) {
+			p.settle(ctx, calls, []exchange.Outcome{s.runSmall(ctx, calls[0])}, &reply)
 		} else {
 			p.settle(ctx, calls, s.runAll(ctx, calls), &reply)
 		}

@@ -45,6 +45,7 @@ var (
 	placesScript           = join("lib/clock lib/base look/places")
 	purgeScript            = exchange.AllowOOM(reviveScript)
 	pushScript             = join("push/push_plain" + library + "lib/pushes push/push")
+	pushTogetherScript     = join("push/push_together")
 	recordScript           = join("lib/clock lib/base registry/record")
 	recountScript          = join(library + "lib/notes lib/claims lib/oldest lib/counts lib/schedules step/recount")
 	relistScheduleScript   = join("calendar/relist_schedule")

@@ -61,6 +61,7 @@ var scriptFlags = map[string]struct {
 	"permit":             {permitScript, passesWhenFull},
 	"purge":              {purgeScript, passesWhenFull},
 	"push":               {pushScript, refusedWhenFull},
+	"push_together":      {pushTogetherScript, refusedWhenFull},
 	"record":             {recordScript, passesWhenFull},
 	"recount":            {recountScript, refusedWhenFull},
 	"relist_schedule":    {relistScheduleScript, passesWhenFull},

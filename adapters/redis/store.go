@@ -77,6 +77,9 @@ type Store struct {
 	server serverCheck
 	names  keyNames
 	seen   seenQueues
+	small  *smallPushes
+	// apartBySlot is true once a server has refused a script with keys of several slots.
+	apartBySlot atomic.Bool
 	// noTransactions is true once the server has replied that the user may not run transactions.
 	noTransactions atomic.Bool
 
@@ -110,6 +113,7 @@ func New(client goredis.UniversalClient, o Options) *Store {
 		s.waitTimeout = defaultWaitTimeout
 	}
 	s.link = exchange.New(client, s.replicas, s.waitTimeout)
+	s.small = s.newSmallPushes()
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}

@@ -13,6 +13,7 @@
 //
 //   - [Subscriber] is one receiver of wake-ups.
 //   - [Pager] merges the entries of many shards into one page of a list.
+//   - [SharedExchanges] sends small requests of several callers in one exchange.
 //   - [Routed] is an entry of a push with its shard; [Route] and [CutShard] group entries by shard.
 //
 // [BudgetOf] returns a turn's limits. [LeaseLost], [NoSuchShard] and others return the errors of

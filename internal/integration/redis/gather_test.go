@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -149,9 +148,8 @@ const (
 	gatherBytes = 16 << 10
 )
 
-// Small pushes that come while others are under way go together. Their deadline is the sender's and
-// not a caller's: if a caller gives up, the pushes of the others continue. A push of many bytes or
-// entries neither waits for them nor goes with them.
+// Small pushes that come while others are under way go together. Their deadline is the exchange's
+// and not a caller's. A push of many bytes or entries neither waits for them nor goes with them.
 func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	t.Parallel()
 	g := newGathering(t)
@@ -159,7 +157,11 @@ func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	defer release()
 	callers, giveUp := context.WithCancel(t.Context()) // it has no deadline
 	var given, kept sync.WaitGroup
-	sending := g.occupy(callers, &given)
+	for _, h := range g.occupy(callers, &given) {
+		if h.deadline {
+			t.Error("a push that goes alone has another context than its caller's")
+		}
+	}
 	given.Go(func() { _ = g.push(callers, "held-unsent", 1, 0) }) // waits for them, and gives up
 	for _, id := range []string{"held-a", "held-b", "held-c"} {
 		g.pushes(&kept, id, 1, gatherBytes-100)
@@ -175,11 +177,16 @@ func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	}
 	giveUp()
 	given.Wait()
-	for _, h := range sending {
-		if !h.deadline || errors.Is(h.ctx.Err(), context.Canceled) {
-			t.Errorf("small pushes are sent with a deadline: %v, error %v; want the sender's own deadline",
-				h.deadline, h.ctx.Err())
+	for sent := 0; sent < 3; {
+		h := g.gate.next(t)
+		ids := strings.Fields(h.text)
+		if slices.Contains(ids, "held-unsent") {
+			t.Error("a push whose caller gave up while it waited was sent")
 		}
+		if len(ids) > 1 && !h.deadline {
+			t.Errorf("%v are sent without a deadline", ids)
+		}
+		sent += len(ids)
 	}
 	release()
 	kept.Wait()
@@ -249,9 +256,9 @@ func lostTogether(t *testing.T, server goredis.UniversalClient, prefix string) i
 	return len(together)
 }
 
-// TestRedisCoalescesPushes checks that pushes from many goroutines are all stored, except those
-// whose callers have given up. That they share exchanges is tested in package redis.
-func TestRedisCoalescesPushes(t *testing.T) {
+// TestRedisPushesOfManyGoroutines checks that pushes from many goroutines are all stored, except those
+// whose callers have given up. That they share exchanges is tested in pushtogether_test.go.
+func TestRedisPushesOfManyGoroutines(t *testing.T) {
 	t.Parallel()
 	const goroutines, each = 32, 200
 	client := testservers.OwnRedis(t)

@@ -7,7 +7,7 @@
 //   - run.go sends calls, and sends them again while a server refuses them without running them.
 //   - apart.go sends calls to each server of a Cluster separately, so that a hanging one delays no
 //     others. masters.go lists these servers, servers.go checks each, and moves.go follows slots.
-//   - coalesce.go sends small pushes together, and large.go sends large ones beside the others.
+//   - small.go sends small pushes together, and large.go sends large ones beside the others.
 //   - durable.go waits for replicas.
 //   - script.go joins the parts of a script, and finds the part that an error is about.
 //   - errors.go translates the errors of servers into those of package ports.

@@ -10,7 +10,6 @@ import (
 type Link struct {
 	client  goredis.UniversalClient
 	Workers workerPool
-	pushes  coalescer
 	// large bounds the large pushes that may be under way to each server.
 	large   largeShares
 	cluster mastersList
