@@ -145,10 +145,10 @@ func (s *claimsScript) chanceBack(had bool) {
 	}
 }
 
-// part ends the first payload of the job that a lane runs.
+// part ends a payload of the job that a lane runs: the first, unless its position is given.
 func (s *claimsScript) part(a arguments) {
 	b := s.running[a.words[0]]
-	part := b.Claims[0].SettlePayload(0)
+	part := b.Claims[0].SettlePayload(s.int(a.options["position"]))
 	s.chanceBack(s.claims.partEnded(b, &part))
 }
 
