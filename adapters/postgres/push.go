@@ -23,6 +23,14 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		return ports.PushReply{}, err
 	}
 
+	if s.isSmall(&r) {
+		reply, err := s.pushSmall(ctx, &r)
+		if err != nil {
+			return ports.PushReply{}, storekit.NothingStored(1, err)
+		}
+		return reply, nil
+	}
+
 	var reply ports.PushReply
 	remaining := storekit.Route(nil, r.Entries, r.Shards)
 	for first := true; first || len(remaining) > 0; first = false {
@@ -66,13 +74,18 @@ func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []store
 		return ports.PushReply{}, err
 	}
 
-	if time.Since(began) > slowPush || s.clockWentOn(p.met.Now) {
-		s.noteEarly(ctx, r.Queue, p.moved)
-	}
-	for _, d := range p.moved {
-		s.wakeAfterPush(core.Shard{Queue: r.Queue, Index: d.index}, d.at, p.met.Now)
-	}
+	s.announcePush(ctx, r.Queue, began, p.met.Now, p.moved)
 	return p.met, nil
+}
+
+// announcePush has turns find the jobs of a push that began at a time and was stored at now.
+func (s *Store) announcePush(ctx context.Context, queue string, began time.Time, now core.Instant, moved []due) {
+	if time.Since(began) > slowPush || s.clockWentOn(now) {
+		s.noteEarly(ctx, queue, moved)
+	}
+	for _, d := range moved {
+		s.wakeAfterPush(core.Shard{Queue: queue, Index: d.index}, d.at, now)
+	}
 }
 
 // pushResult is the result of a push.

@@ -77,8 +77,11 @@ type Store struct {
 
 	vacuumers [tableGroups]vacuumer
 
+	small *smallPushes
 	// byRule has the names of queues that a push found with a merge rule.
 	byRule sync.Map
+	// merging has, by queue, how many of the next small pushes go alone.
+	merging sync.Map
 
 	maxTurns int
 }
@@ -95,6 +98,7 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	if pool != nil {
 		s.maxTurns = max(1, int(pool.Config().MaxConns)/2)
 	}
+	s.small = s.newSmallPushes()
 	return s
 }
 
