@@ -229,8 +229,8 @@ func TestPostgresPushesThatGoTogetherReadWhatTheyMeet(t *testing.T) {
 				w := newWorkbench(t, time.Minute)
 				w.plansFor("jobs")
 				kit.Exec(t, w.pool, fmt.Sprintf(`
-					INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
-					SELECT 0, 'other-' || g, 1, 1, -1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`,
+					INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data)
+					SELECT 0, 'other-' || g, 1, 1, -1, 0, false, 0, 'x' FROM generate_series(1, %[2]d) g`,
 					w.schema, rows))
 				if analyzed {
 					w.plansFor("jobs")

@@ -25,7 +25,8 @@ func scriptCalls() []scriptCall {
 	return all
 }
 
-// A script that no call runs would be tested by none of these tests.
+// A script that no call runs would be tested by none of these tests. No single call runs
+// push_together: it takes pushes that wait at the same time, as in pushtogether_test.go.
 func TestRedisCallsReachEveryScript(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -42,7 +43,7 @@ func TestRedisCallsReachEveryScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".lua")
-		if strings.HasPrefix(string(text), "#!") && !used[name] {
+		if strings.HasPrefix(string(text), "#!") && !used[name] && name != "push_together" {
 			t.Errorf("no call runs the script %s", name)
 		}
 	}

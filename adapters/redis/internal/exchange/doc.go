@@ -3,7 +3,7 @@
 // decides whether a server is usable, and which keys a queue has.
 //
 //   - call.go has the road of a healthy call: a command there, and its reply back. Small pushes to a
-//     single server go by coalesce.go instead.
+//     single server go by small.go instead.
 //   - run.go sends calls, and sends them again while a server refuses them without running them.
 //   - apart.go sends calls to each server of a Cluster separately, so that a hanging one delays no
 //     others. masters.go lists these servers, servers.go checks each, and moves.go follows slots.
