@@ -136,6 +136,10 @@ func (s *endless) Acquire(_ context.Context, r ports.AcquireRequest) (ports.Acqu
 	return ports.AcquireReply{Token: 1, Now: s.now, Remaining: r.TTL, Head: core.Head{Due: s.now, OK: true}}, nil
 }
 
+func (s *endless) Ticks(context.Context, ports.TicksRequest) (ports.TicksReply, error) {
+	return ports.TicksReply{}, nil
+}
+
 func (s *endless) Turn(_ context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	return ports.TurnReply{
 		Last:      r.Number,
