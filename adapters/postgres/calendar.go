@@ -34,6 +34,11 @@ func (s *Store) ChangeSchedules(
 	if _, err := s.setUnreadableAside(ctx, &r, nil); err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
+	if ids := pushedIDs(&r); len(ids) > 0 {
+		if err := s.mergeIDs(ctx, r.Shard, ids...); err != nil {
+			return ports.ChangeSchedulesReply{}, err
+		}
+	}
 	reply, err := s.changeSchedules(ctx, &r)
 	if err != nil {
 		return ports.ChangeSchedulesReply{}, err
@@ -48,6 +53,17 @@ func (s *Store) ChangeSchedules(
 		})
 	}
 	return reply, nil
+}
+
+// pushedIDs returns the ids that changes push for. What transactions have pushed for them before is
+// merged first, as by a turn.
+func pushedIDs(r *ports.ChangeSchedulesRequest) (ids []string) {
+	for i := range r.Changes {
+		if c := &r.Changes[i]; len(c.Entries) > 0 {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 // setUnreadableAside sets the records of changes aside that can't be read: those of the changes
