@@ -4,64 +4,29 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/transcripts"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
-// TestTranscripts replays the events of each transcript and compares the steps and actions. A line
-// that is not indented is an event, and the indented lines below are what follows from it.
+// TestTranscripts replays the transcripts. What follows from an event are steps and actions.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := replay(t, string(want))
-
-			if *update {
-				err = os.WriteFile(file, []byte(got), 0o644)
-			} else if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (- want, + got; -update rewrites it):\n%s", file, diff)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
-// replay returns a transcript with what follows from its events.
-func replay(t *testing.T, transcript string) string {
-	w := newScript(t)
-	for line := range strings.Lines(transcript) {
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		w.out.WriteString(line)
-		if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
-			w.event(fields[0], fields[1:])
+	transcripts.Compare(t, "testdata", *update, func(t *testing.T, transcript string) string {
+		w := newScript(t)
+		transcripts.Replay(&w.out, transcript, func(name string, args []string) {
+			w.event(name, args)
 			w.actions()
-		}
-	}
-	return w.out.String()
+		})
+		return w.out.String()
+	})
 }
 
 // script is a node that a transcript works.

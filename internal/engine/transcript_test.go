@@ -5,51 +5,29 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/clock"
 	"github.com/skeinq/skein/internal/engine/execution"
+	"github.com/skeinq/skein/internal/transcripts"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
-// replayAll replays the events of each transcript of a part of the shard, and compares what follows
-// from them. A line that is not indented is an event, and the indented lines below are what the part
-// returns, and what has changed of its state.
+// replayAll replays the transcripts of a part of the shard. What follows from an event is what the
+// part returns, and what has changed of its state.
 func replayAll(t *testing.T, part string, begin func(w *script)) {
-	files, err := filepath.Glob(filepath.Join("testdata", part, "*.txt"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := &script{t: t, shown: map[string]string{}}
-			begin(w)
-			got := w.replay(string(want))
-
-			if *update {
-				err = os.WriteFile(file, []byte(got), 0o644)
-			} else if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (- want, + got; -update rewrites it):\n%s", file, diff)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
+	transcripts.Compare(t, filepath.Join("testdata", part), *update, func(t *testing.T, transcript string) string {
+		w := &script{t: t, now: scriptStart, shown: map[string]string{}}
+		begin(w)
+		transcripts.Replay(&w.out, transcript, w.event)
+		return w.out.String()
+	})
 }
 
 // script is the state of a transcript. events are those of the part, and show shows its state.
@@ -71,31 +49,18 @@ const (
 	scriptPoll = 5 * time.Second
 )
 
-// replay returns a transcript with what follows from its events.
-func (w *script) replay(transcript string) string {
-	w.now = scriptStart
-	for line := range strings.Lines(transcript) {
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		w.out.WriteString(line)
-		fields := strings.Fields(line)
-		if len(fields) == 0 || strings.HasPrefix(line, "#") {
-			continue
-		}
-
-		args := newArguments(fields[1:])
-		switch event := w.events[fields[0]]; {
-		case fields[0] == "at":
-			w.now = scriptStart.Add(w.duration(args.words[0]))
-		case event == nil:
-			w.t.Fatalf("unknown event %q", fields[0])
-		default:
-			event(args)
-		}
-		w.show()
+// event lets something happen, and shows what has changed.
+func (w *script) event(name string, words []string) {
+	args := newArguments(words)
+	switch event := w.events[name]; {
+	case name == "at":
+		w.now = scriptStart.Add(w.duration(args.words[0]))
+	case event == nil:
+		w.t.Fatalf("unknown event %q", name)
+	default:
+		event(args)
 	}
-	return w.out.String()
+	w.show()
 }
 
 func (w *script) say(format string, args ...any) { fmt.Fprintf(&w.out, "  "+format+"\n", args...) }

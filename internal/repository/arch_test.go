@@ -86,6 +86,7 @@ var house = []room{
 	{".", []string{"core", "ports", "internal/engine", "internal/engine/execution", "internal/engine/guard", "internal/engine/report", "internal/errorgroup", "internal/logs", "internal/specs"}},
 	{"skeintest", []string{".", "inspect", "core", "ports", "ports/storekit", "adapters/memory", "internal/virtual"}},
 	{"internal/virtual", nil},
+	{"internal/transcripts", []string{"github.com/google/go-cmp/..."}},
 	{"internal/command", nil},
 	{"internal/tier", nil},
 	{"internal/repository", nil},
