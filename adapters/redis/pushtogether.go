@@ -47,10 +47,7 @@ func (s *Store) runSmall(ctx context.Context, c exchange.Call) exchange.Outcome 
 
 	began := time.Now()
 	value, err := s.small.Do(ctx, oneServer{}, c.Size, c)
-	switch _, damaged := errors.AsType[*exchange.DamagedError](err); {
-	case damaged:
-		return s.runAll(ctx, []exchange.Call{c})[0]
-	case err != nil && err == ctx.Err(): // it ended while the push waited
+	if err != nil && err == ctx.Err() { // it ended while the push waited
 		err = s.link.GaveUp(ctx, began)
 	}
 	return exchange.Outcome{Value: value, Err: err}
@@ -172,8 +169,9 @@ func appendJoined(
 // read reads the outcome of a call for the pushes. It returns the positions of those that are
 // unusual, and the error with which the call was refused.
 func (j *joinedPushes) read(o *exchange.Outcome, outcomes []storekit.SharedOutcome[any]) (unusual []int, err error) {
-	refused := exchange.Refused(o.Err)
-	if refused || o.Err != nil || j.call.Script != pushTogetherScript {
+	_, damaged := errors.AsType[*exchange.DamagedError](o.Err) // run sets the record aside
+	refused := damaged || exchange.Refused(o.Err)
+	if o.Err != nil || j.call.Script != pushTogetherScript {
 		for _, at := range j.at {
 			outcomes[at] = storekit.SharedOutcome[any]{Reply: o.Value, Err: o.Err, Refused: refused}
 		}

@@ -73,7 +73,7 @@ func (s *Link) process(ctx context.Context, c *Call, full bool) *goredis.Cmd {
 // if no server has run it.
 func (s *Link) afterFault(ctx context.Context, c Call, err error) (any, error) {
 	switch {
-	case goredis.HasErrorPrefix(err, "NOSCRIPT"), errors.Is(err, errDropped), Retryable(err):
+	case errors.Is(err, errDropped), Retryable(err):
 		return s.runOne(ctx, c)
 	case s.OnCluster() && notDialled(err): // another server may have the slot by now
 		return s.runOne(ctx, c)
