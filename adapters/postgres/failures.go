@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// failure is a failure in the columns failures. They have a list of them, the newest first, of which
-// only the newest is kept today. NULL is no failure.
+// failure is a core.Failure in the columns failures. They have a list of them, the newest first, of
+// which only the newest is kept today. NULL is no failure.
 type failure struct {
 	At   core.Instant `json:"at,omitempty"`
 	Node string       `json:"node,omitempty"`
@@ -21,7 +21,7 @@ func failuresOf(last core.Failure) []failure {
 	if f == (core.Failure{}) {
 		return nil
 	}
-	return []failure{{f.At, f.Node, f.Text}}
+	return []failure{failure(f)}
 }
 
 // newestFailure is where a column failures is scanned.
@@ -48,15 +48,14 @@ func (n newestFailure) Scan(value any) error {
 		list = []failure{{Text: string(text)}}
 	}
 	if len(list) > 0 {
-		newest := core.Failure{At: list[0].At, Node: list[0].Node, Text: list[0].Text}
-		*n.into = newest.Stored()
+		*n.into = core.Failure(list[0]).Stored()
 	}
 	return nil
 }
 
-// firstChars is the SQL of the newest failure of a row e with the given number of characters of its
-// text.
-func firstChars(most string) string {
+// shortFailures is the SQL of the newest failure of a row e, in a list, with at most the given number
+// of characters of its text.
+func shortFailures(most string) string {
 	return `CASE WHEN e.failures IS NOT NULL THEN jsonb_build_array(
     jsonb_set(e.failures->0, '{text}', to_jsonb(left(e.failures->0->>'text', ` + most + `)))
   ) END`

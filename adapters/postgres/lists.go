@@ -152,7 +152,7 @@ func (l list[R, P]) pageSQL() string {
 	columns := selectList("", P(new(R)).columns())
 	text := strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
 	return strings.NewReplacer(
-		"{failures}", firstChars("$5"),
+		"{failures}", shortFailures("$5"),
 		"{counted}", "$6::bigint",
 		"{now}", "$7",
 	).Replace(text)

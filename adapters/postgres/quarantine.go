@@ -10,8 +10,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Only records of schedules are ever set aside. Those of jobs and dead letters have typed columns,
-// and the server itself refuses pages that it can't read.
+// Only records of schedules are ever set aside. Those of jobs and dead letters have typed columns, a
+// list of failures with another form is shown as text, and the server itself refuses pages that it
+// can't read.
 
 const quarantinedShardsSQL = `
 SELECT i.index FROM {schema}.queues q CROSS JOIN unnest($2::int[]) i (index)

@@ -1,5 +1,6 @@
 -- Records that programs can't read, set aside with their stored text (ports.Quarantine). Only
--- records of schedules can be so, since those of jobs have typed columns.
+-- records of schedules can be so: those of jobs have typed columns, and failures that can't be read
+-- are shown as text.
 CREATE TABLE {schema}.quarantine (
   shard  int NOT NULL,
   key    text COLLATE "C" NOT NULL DEFAULT gen_random_uuid(),
