@@ -2,6 +2,7 @@ package shown
 
 import (
 	"reflect"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
@@ -208,9 +209,12 @@ func (r redacted) bytes(f *Field, of Of, data []byte, to reflect.Value) any {
 	return new(inText(data))
 }
 
+// payloadFields are the fields of a [PayloadRecord], for each row with payloads.
+var payloadFields = sync.OnceValue(func() []Field { return fields(reflect.TypeFor[PayloadRecord]()) })
+
 // payloads copies payloads.
 func (r redacted) payloads(of Of, list []core.Payload, to reflect.Value) any {
-	view := NewView[PayloadRecord](r.by, of)
+	view := View[PayloadRecord]{redactor: r.by, of: of, fields: payloadFields()}
 	objects, copies := make([]*Object, len(list)), make([]core.Payload, len(list))
 	for at, p := range list {
 		row := view.Row(&PayloadRecord{p.Score, p.Data, p.Meta})
