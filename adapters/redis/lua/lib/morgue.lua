@@ -24,8 +24,8 @@ do
   end
 
   -- open returns the dead letter of an id in dead, to which a job or another dead letter of the id
-  -- is buried, for a reason, which is failures, and in a group. If there is none, it adds one there. It adds no
-  -- payloads.
+  -- is buried, in a group. reason is the failures that it gets. If there is none, open adds one
+  -- there. It adds no payloads.
   local function open(dead, id, from, reason, group, now)
     local item = dead[id]
     if not item then

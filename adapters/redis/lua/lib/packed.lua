@@ -17,8 +17,8 @@
 -- byte of flags, and of the parts above score, tags, meta and data. With FAILED it has the length
 -- and the failures in the place of failure. When it changed is the score of its id in DTIME.
 --
--- Failures are a list, the newest first, of which only the newest is kept today. Each has 8 bytes of
--- time, the name of its server behind a byte of length, and its text behind 4 bytes of length.
+-- Failures are a list, the newest first, of which only the newest is kept today. Each has 8 bytes
+-- of time, the name of its server behind a byte of length, and its text behind 4 bytes of length.
 -- Scripts carry a list as it is, in the field failures of a record, which is empty without any.
 --
 -- The lowest two bits of the flags are the kind of the payloads. 0 is one payload whose score is in

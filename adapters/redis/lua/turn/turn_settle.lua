@@ -24,7 +24,7 @@ local function kept(text)
 end
 
 -- dispose returns what an ended claim leaves: a job, whose list has the payloads that go back into
--- the queue, the payloads that are buried, and the failures and the group that they are buried with.
+-- the queue, the payloads that are buried, and the failures and the group of their dead letter.
 -- claim_value is the stored claim, which can be read. what is the code of the payloads that are
 -- not excepted, the time (0 after the delay, 1 PerformAt stays, 2 awaits), delay, RetryCount,
 -- Recoveries, failures, those of the buried, the exceptions as position and code, and the group.
