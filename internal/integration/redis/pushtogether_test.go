@@ -109,6 +109,25 @@ func (r *pushRound) push(ctx context.Context, queue string, generation int64, en
 	return p
 }
 
+// pushNew has a number of callers push one new job each to orders, in round n.
+func (r *pushRound) pushNew(ctx context.Context, n, callers int) (all []*pushed) {
+	for i := range callers {
+		all = append(all, r.push(ctx, "orders", 1, entry(fmt.Sprint(n, "-", i), "paid")))
+	}
+	return all
+}
+
+// ordersSeenBy returns a store with the queue orders, and its client, whose scripts the hook counts.
+func ordersSeenBy(t *testing.T, counted *joinedScripts) (*redis.Store, goredis.UniversalClient) {
+	t.Helper()
+	client := testservers.OwnRedis(t)
+	client.AddHook(counted)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 5})
+	must(t, err)
+	return store, client
+}
+
 func entry(id, payload string) core.Entry {
 	return core.Entry{ID: id, Payload: core.Payload{Data: []byte(payload)}}
 }
@@ -257,19 +276,12 @@ func TestRedisPushesThatGoTogetherWakeTheirShards(t *testing.T) {
 // Once a server has refused a script with keys of several slots, each script has those of one.
 func TestRedisPushesGoTogetherByShardAtAServerOfACluster(t *testing.T) {
 	t.Parallel()
-	client := testservers.OwnRedis(t)
 	counted := &joinedScripts{refuse: true}
-	client.AddHook(counted)
-	store := redis.New(client, redis.Options{})
-	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 5})
-	must(t, err)
+	store, _ := ordersSeenBy(t, counted)
 
 	refused := int64(0)
 	rounds(t, store, func() bool { return counted.oneShard.Load() >= 20 }, func(r *pushRound, n int) func() {
-		var all []*pushed
-		for i := range 30 {
-			all = append(all, r.push(t.Context(), "orders", 1, entry(fmt.Sprint(n, "-", i), "paid")))
-		}
+		all := r.pushNew(t.Context(), n, 30)
 		return func() {
 			for _, p := range all {
 				if p.err != nil || p.reply.New != 1 {
@@ -290,19 +302,12 @@ func TestRedisPushesGoTogetherByShardAtAServerOfACluster(t *testing.T) {
 // A full server refuses each of several pushes that go together by ErrFull.
 func TestRedisPushesThatGoTogetherAreRefusedByAFullServer(t *testing.T) {
 	t.Parallel()
-	client := testservers.OwnRedis(t)
 	counted := new(joinedScripts)
-	client.AddHook(counted)
-	store := redis.New(client, redis.Options{})
-	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 5})
-	must(t, err)
+	store, client := ordersSeenBy(t, counted)
 	must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 
 	rounds(t, store, func() bool { return counted.severalShards.Load() >= 5 }, func(r *pushRound, n int) func() {
-		var all []*pushed
-		for i := range 20 {
-			all = append(all, r.push(t.Context(), "orders", 1, entry(fmt.Sprint(n, "-", i), "paid")))
-		}
+		all := r.pushNew(t.Context(), n, 20)
 		return func() {
 			for _, p := range all {
 				if !errors.Is(p.err, ports.ErrFull) {
