@@ -3,7 +3,7 @@ package core
 // Failure is a failure of a job, or the reason of a burial (docs/rules.md 1). The zero value is no
 // failure.
 type Failure struct {
-	// At is when the job ended so. Servers take it from their estimate of the store's clock, and
+	// At is the time of the failure. Servers take it from their estimate of the store's clock, and
 	// nothing is decided by it. 0 means that it is unknown.
 	At Instant
 	// Node is the name of the server that ran the job. Empty means none or unknown.

@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// failure is a core.Failure in the columns failures. They have a list of them, the newest first, of
-// which only the newest is kept today. NULL is no failure.
+// failure is a core.Failure as JSON. The columns named failures have a list of failures, the newest
+// first. Only the newest is kept today. NULL means no failure.
 type failure struct {
 	At   core.Instant `json:"at,omitempty"`
 	Node string       `json:"node,omitempty"`
@@ -27,8 +27,8 @@ func failuresOf(last core.Failure) []failure {
 // newestFailure is where a column failures is scanned.
 type newestFailure struct{ into *core.Failure }
 
-// Scan implements sql.Scanner. A value that is no list of failures becomes the text of one, since
-// nothing is decided by failures: it must not stop the turns of its shard.
+// Scan implements sql.Scanner. A value that is not a list of failures becomes the text of a failure,
+// since an error would stop the turns of the whole shard.
 func (n newestFailure) Scan(value any) error {
 	*n.into = core.Failure{}
 	var text []byte
@@ -53,8 +53,8 @@ func (n newestFailure) Scan(value any) error {
 	return nil
 }
 
-// shortFailures is the SQL of the newest failure of a row e, in a list, with at most the given number
-// of characters of its text.
+// shortFailures returns the SQL for a list with the newest failure of a row e. Its text has at most
+// the given number of characters.
 func shortFailures(most string) string {
 	return `CASE WHEN e.failures IS NOT NULL THEN jsonb_build_array(
     jsonb_set(e.failures->0, '{text}', to_jsonb(left(e.failures->0->>'text', ` + most + `)))

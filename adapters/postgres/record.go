@@ -46,6 +46,7 @@ func selectList(prefix string, columns []column) string {
 func destinations(rows pgx.Rows, prefix string, columns []column) []any {
 	fields := rows.FieldDescriptions()
 	list := make([]any, len(fields))
+
 	for i, f := range fields {
 		name, ok := strings.CutPrefix(f.Name, prefix)
 		if !ok {

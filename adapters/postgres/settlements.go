@@ -105,6 +105,7 @@ func newSettlement(s *core.Settlement) settlement {
 		Recoveries:   s.PutBack.Recoveries,
 		Failures:     failuresOf(s.PutBack.Failure),
 	}
+
 	if s.Buries() {
 		row.Letter = &letter{Failures: failuresOf(s.BuryFailure), Group: core.GroupName(s.Group)}
 	}

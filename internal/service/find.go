@@ -238,6 +238,7 @@ func (c *call) verdict(q *WhyQuery, v *inspect.Verdict) Verdict {
 func (c *call) sentence(q *WhyQuery, s inspect.Sentence) inspect.Sentence {
 	r, about := redactor{Service: c.Service}, shown.Of{Queue: q.Queue, ID: q.ID}
 	parts := make(inspect.Sentence, 0, len(s))
+
 	for _, p := range s {
 		switch p.Kind {
 		case inspect.PartText, inspect.PartSpan:
@@ -255,6 +256,7 @@ func (c *call) sentence(q *WhyQuery, s inspect.Sentence) inspect.Sentence {
 		}
 		parts = append(parts, p)
 	}
+
 	return parts
 }
 

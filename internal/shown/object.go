@@ -88,6 +88,7 @@ func plain(v reflect.Value) any {
 			return of.String()
 		}
 	}
+
 	if v.Kind() == reflect.String {
 		return v.String()
 	}
