@@ -66,6 +66,18 @@ func (l *permitLedger) of(node int) (running, ended int) {
 	return l.running[node], l.ended[node]
 }
 
+// peak returns the most batches of a node that run at once in the next 10 ms. A look at one instant
+// can find fewer than the node has permits for, since a lane waits for the store between two
+// batches.
+func (l *permitLedger) peak(node int) (most int) {
+	for range 20 {
+		running, _ := l.of(node)
+		most = max(most, running)
+		l.sleep(time.Millisecond / 2)
+	}
+	return most
+}
+
 // queue is the test's queue on a node, whose jobs take so long.
 func (l *permitLedger) queue(node, shards int, took time.Duration) *engine.Queue {
 	q := newQueue(queueName, func(ctx context.Context, _ *execution.Batch) error {

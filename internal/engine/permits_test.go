@@ -100,14 +100,14 @@ func TestNodesSharePermits(t *testing.T) {
 
 		push(0, 1000)
 		w.sleep(5 * poll)
-		if running, _ := l.of(0); running != limit {
+		if running := l.peak(0); running != limit {
 			w.Errorf("a node alone runs %d batches, want %d", running, limit)
 		}
 
 		push(1, 1000)
 		halved := func() bool {
 			for node := range 2 {
-				if running, _ := l.of(node); running < limit/2-1 || running > limit/2 {
+				if running := l.peak(node); running < limit/2-1 || running > limit/2 {
 					return false
 				}
 			}
@@ -165,7 +165,7 @@ func TestPermitsOfADeadNodeAreFreeAfterItsTTL(t *testing.T) {
 			w.Errorf("the dead node runs %d batches %v after it was cut off", running, w.elapsed()-died)
 		}
 		w.sleep(ttl/5 + poll)
-		if running, _ := l.of(1); running != 4 {
+		if running := l.peak(1); running != 4 {
 			w.Errorf("the other node runs %d batches %v after the first was cut off, want all 4",
 				running, w.elapsed()-died)
 		}
