@@ -20,7 +20,7 @@ func TestWhoTakesOrphans(t *testing.T) {
 	}
 	h.advance(time.Hour + time.Minute)
 	says(t, h.get("/busy"), "orders a", "▨ no server runs this queue")
-	says(t, h.get("/"), "orders no server runs this queue, 1 waiting, 1 of them left by old, which stopped responding",
+	says(t, h.get("/"), "orders No server runs this queue: 1 job waits, 1 of them left by old, which stopped responding",
 		"lag 1 min waiting 1 running 0")
 	says(t, h.get("/queue?q=orders"), "lag 1 min waiting 1 running 0", "orphaned 1")
 	h.announce(ports.Node{Name: "blue", Owner: "o2", Queues: []string{"orders"}})

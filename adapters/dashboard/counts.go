@@ -31,7 +31,7 @@ func (c *call) counted(live bool) (n counted) {
 
 	all := c.mayView("")
 	for at := range s.wrong {
-		own := c.queue != "" && s.wrong[at].Queue == c.queue
+		own := c.queue != "" && s.wrong[at].Of(c.queue) != nil
 		if all {
 			n.All++
 		}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -49,47 +50,51 @@ type totals struct {
 // wrongLine is a fault, with the page that helps.
 type wrongLine struct {
 	wrong.Line
-	Class, Sign, Word string
-	Href, Link        string
-	Since             when
+	pill
+	// Name is the queue or the server that has the fault, or the number of queues.
+	Name       string
+	Href, Link string
+	Since      when
 }
 
-// signs are the marks of kinds: a class, which gives a colour, a shape and a word.
-var signs = map[wrong.Kind][3]string{
-	wrong.Late:           {"late", "▲", "late"},
-	wrong.HotShard:       {"late", "▲", "hot shard"},
-	wrong.Unowned:        {"nobody", "▨", "no owner"},
-	wrong.NobodyServes:   {"bad", "▨", "not served"},
-	wrong.Paused:         {"paused", "‖", "paused"},
-	wrong.CheckWarns:     {"late", "▲", "warning"},
-	wrong.ServerGone:     {"nobody", "▨", "server gone"},
-	wrong.Unreadable:     {"late", "▲", "unreadable"},
-	wrong.MorgueGrows:    {"bad", "●", "dying"},
-	wrong.NoAnswer:       {"bad", "●", "no answer"},
-	wrong.PartAway:       {"bad", "●", "unreachable"},
-	wrong.CheckFails:     {"bad", "●", "check fails"},
-	wrong.OwnerGone:      {"bad", "●", "owner gone"},
-	wrong.NotMoving:      {"bad", "●", "not moving"},
-	wrong.Failing:        {"bad", "●", "failing"},
-	wrong.RunsLong:       {"late", "▲", "runs long"},
-	wrong.Crashes:        {"bad", "●", "crashes"},
-	wrong.OtherRule:      {"bad", "●", "other rule"},
-	wrong.TicksLate:      {"bad", "◷", "ticks late"},
-	wrong.BrokenSchedule: {"bad", "●", "broken schedule"},
-	wrong.NearMorgue:     {"late", "▲", "last retry"},
-	wrong.Holds:          {"bad", "●", "held"},
-	wrong.Versions:       {"muted", "◦", "versions"},
+// signs are the marks of kinds: a shape and a word. The level gives the colour.
+var signs = map[wrong.Kind][2]string{
+	wrong.NoAnswer:       {"●", "no answer"},
+	wrong.PartAway:       {"●", "unreachable"},
+	wrong.CheckFails:     {"●", "check fails"},
+	wrong.NobodyServes:   {"▨", "not served"},
+	wrong.OwnerGone:      {"●", "owner gone"},
+	wrong.Crashes:        {"●", "crashes"},
+	wrong.NotMoving:      {"●", "stuck"},
+	wrong.Failing:        {"●", "failing"},
+	wrong.OtherRule:      {"●", "other rule"},
+	wrong.BrokenSchedule: {"●", "broken schedule"},
+	wrong.Holds:          {"●", "held"},
+	wrong.MorgueGrows:    {"●", "dying"},
+	wrong.TicksLate:      {"◷", "ticks late"},
+	wrong.HotShard:       {"▲", "hot shard"},
+	wrong.Late:           {"▲", "late"},
+	wrong.Unowned:        {"▨", "no owner"},
+	wrong.NearMorgue:     {"▲", "last retry"},
+	wrong.Unreadable:     {"▲", "unreadable"},
+	wrong.RunsLong:       {"▲", "runs long"},
+	wrong.CheckWarns:     {"▲", "warning"},
+	wrong.ServerGone:     {"▨", "server gone"},
+	wrong.Paused:         {"‖", "paused"},
+	wrong.Versions:       {"◦", "versions"},
 }
+
+// levels are the classes of the levels of faults.
+var levels = map[wrong.Level]string{wrong.Red: "bad", wrong.Amber: "late", wrong.Hold: "paused", wrong.Note: "muted"}
+
+// pillOf is the mark of a kind of fault.
+func pillOf(k wrong.Kind) pill { return pill{levels[k.Level()], signs[k][0], signs[k][1]} }
 
 // wrongLineOf makes a line of a page. Its link does not lead back to that page.
 func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
-	sign := signs[l.Kind]
-	w := wrongLine{
-		Line:  *l,
-		Class: sign[0],
-		Sign:  sign[1],
-		Word:  sign[2],
-		Since: when{l.Since, now},
+	w := wrongLine{Line: *l, pill: pillOf(l.Kind), Name: cmp.Or(l.Queue, l.Server, "store"), Since: when{l.Since, now}}
+	if n := len(l.Parts); n > 0 {
+		w.Name = fmt.Sprintf("%d queues", n)
 	}
 
 	w.Href, w.Link = href("queue", "q", l.Queue), "queue"
@@ -99,7 +104,7 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	case wrong.NobodyServes, wrong.ServerGone, wrong.OtherRule:
 		w.Href, w.Link = "nodes", "servers"
 	case wrong.Versions:
-		w.Href, w.Link, w.Server = "nodes", "servers", "servers"
+		w.Href, w.Link, w.Name = "nodes", "servers", "servers"
 	case wrong.OwnerGone, wrong.Crashes:
 		w.Href, w.Link = href("busy", "q", l.Queue), "running"
 	case wrong.Failing:
@@ -146,7 +151,9 @@ func (s *snapshot) wrongLine(l *wrong.Line, page string) wrongLine {
 
 // queueRow is a queue in the table.
 type queueRow struct {
-	Name, State, Class, Sign        string
+	// Its pill has no word if nothing is wrong.
+	pill
+	Name                            string
 	Paused                          bool
 	Lag                             time.Duration
 	Waiting, Running, Retries, Dead int64
@@ -204,16 +211,12 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 		worst:       int(wrong.Versions) + 1,
 	}
 
-	// The faults are sorted, so the first one of the queue is its worst.
-	for at := range s.wrong {
-		if l := &s.wrong[at]; l.Queue == name {
-			sign := signs[l.Kind]
-			r.Class, r.Sign, r.State, r.worst = sign[0], sign[1], sign[2], int(l.Kind)
-			break
-		}
+	if lines := s.wrongOf(name); len(lines) > 0 {
+		worst := slices.MinFunc(lines, func(a, b *wrong.Line) int { return cmp.Compare(a.Kind, b.Kind) })
+		r.pill, r.worst = pillOf(worst.Kind), int(worst.Kind)
 	}
 	if stats.Queue.Paused {
-		r.Class, r.Sign, r.State = "paused", "‖", "paused"
+		r.pill = pillOf(wrong.Paused)
 	}
 
 	for at := range s.view.Nodes {
@@ -341,7 +344,7 @@ func (b *overviewBody) fold() {
 	all := b.Queues
 	b.Queues = nil
 	for _, row := range all {
-		if row.State == "" && row.Waiting == 0 && row.Running == 0 {
+		if row.Word == "" && row.Waiting == 0 && row.Running == 0 {
 			b.Folded = append(b.Folded, row.Name)
 		} else {
 			b.Queues = append(b.Queues, row)

@@ -44,9 +44,9 @@ func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
 	page := h.get("/")
 	says(t, page,
 		"store policy: allkeys-lru. Set noeviction. for at least 0 s store",
-		"reports no server runs this queue, 1 waiting for 12 s servers",
-		"orders 3 buried within the last hour, the newest 12 s ago for 12 s morgue",
-		"bills paused, 1 waiting for at least 0 s queue",
+		"reports No server runs this queue: 1 job waits for 12 s servers",
+		"orders 3 died within the last hour, the newest 12 s ago for 12 s morgue",
+		"bills Paused; 1 job waits for at least 0 s queue",
 		"reports ▨ not served 12 s 1 0 0 0 0 0 –",
 		"lag 12 s waiting 2 running 0 retries 0 dead 3", "servers 1",
 	)
@@ -72,17 +72,17 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		h.store.statsFail = nil
 		saysNot(t, h.get("/"), "does not answer")
 		h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
-		says(t, h.get("/"), "the store does not answer: dial tcp 10.0.0.1: refused", "orders", "waiting 1")
+		says(t, h.get("/"), "The store does not answer: dial tcp 10.0.0.1: refused", "orders", "waiting 1")
 
 		h.store.statsFail, h.store.away = nil, []core.Shard{{Queue: "orders", Index: 2}}
-		says(t, h.get("/"), "orders shard 2 can't be reached; the figures don't include it")
+		says(t, h.get("/"), "orders Shard 2 can't be reached; the figures don't include it")
 		says(t, h.get("/queue?q=orders"), "1 of 3 shards can't be reached", "unreachable 1")
 		says(t, h.get("/shards?q=orders"), "Unreachable shards, which are missing here: 1.", "1 to 2 of 2")
 
 		saysNot(t, h.get("/queue?q=orders"), "history can't be read")
 		h.store.away = []core.Shard{{Queue: "orders", Index: 0}}
 		h.board.looker.last = nil
-		says(t, h.get("/"), "orders shard 0 can't be reached; the figures don't include it")
+		says(t, h.get("/"), "orders Shard 0 can't be reached; the figures don't include it")
 		page := h.get("/queue?q=orders")
 		says(t, page, "The history can't be read: shard 0 holds all or part of it and can't be reached",
 			"done/s – failed/s –")
@@ -178,16 +178,21 @@ func TestOverviewSortsFiltersAndFolds(t *testing.T) {
 func TestOverviewOfVeryManyQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
+		var names []string
 		for n := range 500 {
 			name := fmt.Sprintf("q%03d", n)
+			names = append(names, name)
 			h.declare(name, 1)
 			if n%2 == 0 {
 				h.push(name, "a", 0, "p")
 			}
 		}
+		h.advance(time.Second)
+		says(t, h.get("/"), "No server runs 250 queues (q000, q002, q004 and 247 more): 250 jobs wait")
 		h.advance(time.Minute)
+		h.announce(ports.Node{Name: "blue", Queues: names})
 		page := h.get("/")
-		says(t, page, "38 more", "and 200 more", "These are the first 80. all 250",
+		says(t, page, "38 more", "and 450 more", "These are the first 80. all 250",
 			"251 queues with nothing waiting and nothing wrong")
 		if rows := strings.Count(page, `<tr data-k="q`); rows != 80 || len(page) > 150_000 {
 			t.Errorf("%d rows in %d bytes", rows, len(page))
@@ -335,7 +340,7 @@ func TestTheNextStepIsTheJobThatIsTheCause(t *testing.T) {
 		}},
 	}})
 	page := h.get("/")
-	says(t, page, "orders export 1 has run for 9 min and is the only job that may run (MaxRunning 1); 2 waiting")
+	says(t, page, "orders export 1 has run for 9 min and is the only job that may run (MaxRunning 1); 2 jobs wait behind it")
 	link := regexp.MustCompile(`href="(busy\?q=orders)#(job-\w+)"`).FindStringSubmatch(page)
 	if link == nil {
 		t.Fatalf("no link to the job: %s", page)
