@@ -1,15 +1,18 @@
 package dashboard
 
-import "github.com/skeinq/skein/inspect"
+import (
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
+)
 
 // counted is the figures in a page's frame beside its links: how much is wrong, and how much a
 // queue holds.
 type counted struct {
 	// Known is true if the store has been read, and Queue if the page's queue was found there.
 	Known, Queue bool
-	// All is the number of problems that the overview has, for users who may see all queues.
-	All int
-	// Wrong is the number of those that concern the page: all, or those of its queue.
+	// Red and Amber are the numbers of problems that the overview has.
+	Red, Amber int
+	// Wrong is the number of problems that concern the page: all, or those of its queue.
 	Wrong                  int
 	Waiting, Running, Dead int64
 }
@@ -18,8 +21,8 @@ type counted struct {
 // does.
 func (c *call) counted(live bool) (n counted) {
 	s, _, _ := c.looker.known()
-	if live {
-		if looked, err := c.looker.look(c.r.Context()); err == nil {
+	if s = c.sight.of(s); live {
+		if looked, err := c.look(); err == nil {
 			s = looked
 		}
 	}
@@ -29,13 +32,15 @@ func (c *call) counted(live bool) (n counted) {
 	}
 	n.Known = true
 
-	all := c.mayView("")
 	for at := range s.wrong {
-		own := c.queue != "" && s.wrong[at].Of(c.queue) != nil
-		if all {
-			n.All++
+		l := &s.wrong[at]
+		switch l.Kind.Level() {
+		case wrong.Red:
+			n.Red++
+		case wrong.Amber:
+			n.Amber++
 		}
-		if own || c.queue == "" && all {
+		if c.queue == "" || l.Of(c.queue) != nil {
 			n.Wrong++
 		}
 	}
