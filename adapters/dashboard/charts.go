@@ -18,8 +18,8 @@ const (
 	sparkWidth, sparkHeight = 120, 24
 	// A chart is as wide as its page, so only its height is in pixels.
 	chartHeight = 164
-	// chartTop is the room for the marks of versions, chartFoot the room for times.
-	chartTop, chartFoot = 12, 20
+	// chartTop is the room for the names of versions, chartFoot the room for times.
+	chartTop, chartFoot = 18, 20
 	chartBase           = chartHeight - chartFoot
 )
 
@@ -33,18 +33,23 @@ type chart struct {
 	Slots       []slot
 	Points      int // steps of time
 	Times       []mark
-	Deploys     []mark
+	Deploys     []deploy
 	Rows        []chartRow
 	Heads       []string
-	Empty       bool
+	// Words describe the time that the chart covers. A chart without data has only them.
+	Words string
+	Empty bool
 }
 
-// Height is that of a chart's plot area.
+// Height is that of a chart's plot area. Top is where it begins.
 func (*chart) Height() int { return chartBase }
 
+// Top is the room above a chart's plot area.
+func (*chart) Top() int { return chartTop }
+
 // drawn is a series. Its paths have one unit of width per step of time. Gaps joins points with
-// unknown values in between.
-type drawn struct{ Class, Path, Gaps, Name string }
+// unknown values in between. Last is the value of the last complete step, empty if that is unknown.
+type drawn struct{ Class, Path, Gaps, Name, Last string }
 
 // slot is a step of time, with its figures as text.
 type slot struct {
@@ -67,6 +72,57 @@ type mark struct {
 	X    float64
 	Text string
 	At   time.Time
+}
+
+// deploy is the start of the first server of a version.
+type deploy struct {
+	X       float64
+	Version string
+	At      time.Time
+	// Label has the version, and those of marks shortly before. It is empty if a mark shortly after has
+	// it. The label is at the left of the mark, or at its right if there is no room.
+	Label string
+	Right bool
+}
+
+// labelChar is the width of a character of a label, in percent of a chart of 560 pixels. Narrow
+// windows show no labels.
+const labelChar = 1.15
+
+// versionChars is the largest number of characters of a version in a label.
+const versionChars = 18
+
+// labelled gives marks their labels. Marks whose labels would overlap share one, at the last of them.
+func labelled(marks []deploy) []deploy {
+	var versions []string // of the marks that share the next label
+	for at := range marks {
+		m := &marks[at]
+		versions = append(versions, cutName(m.Version, versionChars))
+		text := strings.Join(versions, ", ")
+		if len(versions) > 2 {
+			text = fmt.Sprintf("%d versions", len(versions))
+		}
+
+		width := labelChar * float64(len([]rune(text))+len(", 15:04 "))
+		if at+1 < len(marks) {
+			next := &marks[at+1]
+			if width := labelChar * float64(len([]rune(cutName(next.Version, versionChars)))+len(", 15:04 ")); next.X-width < m.X {
+				continue
+			}
+		}
+		m.Label, m.Right = text, m.X < width
+		versions = nil
+	}
+	return marks
+}
+
+// cutName cuts the middle of a long name.
+func cutName(name string, most int) string {
+	runes := []rune(name)
+	if len(runes) <= most {
+		return name
+	}
+	return string(runes[:most/2]) + "…" + string(runes[len(runes)-(most-most/2-1):])
 }
 
 // chartRow is a part of the time as text.
@@ -180,12 +236,16 @@ func (w *window) axis(c *chart) *chart {
 	// A version that was there from the start is not a change.
 	for version, at := range first {
 		if at.After(w.from) && at.After(oldest) {
-			c.Deploys = append(c.Deploys, mark{w.x(at), version, at})
+			c.Deploys = append(c.Deploys, deploy{X: w.x(at), Version: version, At: at})
 		}
 	}
 
-	slices.SortFunc(c.Deploys, func(a, b mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Text, b.Text)) })
+	slices.SortFunc(c.Deploys, func(a, b deploy) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Version, b.Version))
+	})
+	labelled(c.Deploys)
 	c.Empty, c.Points = len(w.minutes) == 0, w.points
+	c.Words = w.words
 	return c
 }
 
@@ -200,15 +260,15 @@ func (w *window) throughput() *chart {
 	b := barsAt{0, 1, base, pixels / step / w.step.Minutes()}
 
 	c := &chart{
-		Title: "Done and failed in " + w.words,
+		Title: "Done and failed",
 		Unit:  "a minute",
-		Heads: []string{"done", "failed"},
+		Heads: []string{"done in " + figures.Span(w.row), "failed"},
 		Base:  math.Round(base*10) / 10,
 	}
 	c.Above = rate(up)
 	c.Bars = []drawn{
-		{Class: "done", Path: b.path(done), Name: "done"},
-		{Class: "failed", Path: b.down().path(failed), Name: "failed"},
+		{Class: "done", Path: b.path(done), Name: "done", Last: w.lastRate(done)},
+		{Class: "failed", Path: b.down().path(failed), Name: "failed", Last: w.lastRate(failed)},
 	}
 	for at := above; at >= -below; at-- {
 		c.Scale = append(c.Scale, tick{base - float64(at)*pixels, label(math.Abs(float64(at)) * step)})
@@ -216,7 +276,7 @@ func (w *window) throughput() *chart {
 	c.Scale = spaced(c.Scale)
 
 	for at := range done {
-		text := fmt.Sprintf("%s done, %s failed", figures.Exact(int64(done[at])), figures.Exact(int64(failed[at])))
+		text := fmt.Sprintf("%s done, %s failed a minute", rate(done[at]/w.step.Minutes()), rate(failed[at]/w.step.Minutes()))
 		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), text})
 	}
 	for _, m := range merged(w.minutes, w.row) {
@@ -226,6 +286,15 @@ func (w *window) throughput() *chart {
 	}
 
 	return w.axis(c)
+}
+
+// lastRate writes the value a minute of the last step that is over, if the history has that step.
+func (w *window) lastRate(values []float64) string {
+	at := w.points - 2
+	if !slices.ContainsFunc(w.minutes, func(m inspect.MinuteStats) bool { return w.slot(m.At) == at }) {
+		return ""
+	}
+	return rate(values[at] / w.step.Minutes())
 }
 
 // maxTicks is the maximum number of steps of a scale.
@@ -264,7 +333,7 @@ var waitSteps = []time.Duration{
 // waits is the chart of how long jobs waited. Its scale is logarithmic, so that both a wait of
 // milliseconds and one of an hour can be read.
 func (w *window) waits() *chart {
-	c := &chart{Title: "Wait in " + w.words, Unit: "from due to start", Heads: []string{"p50", "p99"}, Base: chartBase}
+	c := &chart{Title: "Wait", Unit: "from due to start", Heads: []string{"p50", "p99"}, Base: chartBase}
 
 	var most time.Duration
 	for at := range w.minutes {
@@ -286,7 +355,7 @@ func (w *window) waits() *chart {
 	}
 	c.Scale = spaced(c.Scale)
 
-	c.Lines = []drawn{w.line("p99", 0.99, height), w.line("p50", 0.5, height)}
+	c.Lines = []drawn{w.line("p50", 0.5, height), w.line("p99", 0.99, height)}
 	for at := range w.points {
 		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), "nothing started"})
 	}
@@ -343,5 +412,11 @@ func (w *window) line(name string, q float64, height func(time.Duration) float64
 
 		last, lastY = n, y
 	}
-	return drawn{name, path.String(), gaps.String(), name}
+	d := drawn{Class: name, Path: path.String(), Gaps: gaps.String(), Name: name}
+	for at := range w.minutes {
+		if m := &w.minutes[at]; w.slot(m.At) == w.points-2 && m.Wait.Count() > 0 {
+			d.Last = figures.Span(coarse(m.Wait.Quantile(q)))
+		}
+	}
+	return d
 }

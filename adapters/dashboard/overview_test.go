@@ -109,7 +109,7 @@ func TestOverviewShowsRatesAndHours(t *testing.T) {
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Version: "v2", Owner: "o2"})
 	h.record("orders", 10*time.Minute, 600, 30)
 	page := h.get("/")
-	says(t, page, "1.2 0.06", "600 done, 30 failed within an hour", "a new version: v2", "p50", "As a table")
+	says(t, page, "1.2 0.06", "600 done, 30 failed within an hour", "first server of v2", "p50", "As a table")
 }
 
 // A total is of the rates that are known.
