@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
@@ -79,9 +80,11 @@ type deploy struct {
 	X       float64
 	Version string
 	At      time.Time
-	// Label has the version, and those of marks shortly before. It is empty if a mark shortly after has
-	// it. The label is at the left of the mark, or at its right if there is no room.
+	// Label has the version, and those of marks shortly after. It is empty if a mark shortly before has
+	// it. Until is when the last of them started. The label is at the left of the mark, or at its right
+	// if there is no room.
 	Label string
+	Until time.Time
 	Right bool
 }
 
@@ -92,7 +95,7 @@ const labelChar = 1.15
 // versionChars is the largest number of characters of a version in a label.
 const versionChars = 18
 
-// labelled gives marks their labels. Marks whose labels would overlap share one, at the last of them.
+// labelled gives marks their labels. Marks whose labels would overlap share one, at the first of them.
 func labelled(marks []deploy) []deploy {
 	var versions []string // of the marks that share the next label
 	for at := range marks {
@@ -103,17 +106,20 @@ func labelled(marks []deploy) []deploy {
 			text = fmt.Sprintf("%d versions", len(versions))
 		}
 
-		width := labelChar * float64(len([]rune(text))+len(", 15:04 "))
-		if at+1 < len(marks) {
-			next := &marks[at+1]
-			if width := labelChar * float64(len([]rune(cutName(next.Version, versionChars)))+len(", 15:04 ")); next.X-width < m.X {
-				continue
-			}
+		if at+1 < len(marks) && marks[at+1].X-labelWidth(cutName(marks[at+1].Version, versionChars)) < m.X {
+			continue
 		}
-		m.Label, m.Right = text, m.X < width
+
+		first := &marks[at+1-len(versions)]
+		first.Label, first.Until, first.Right = text, m.At, first.X < labelWidth(text)
 		versions = nil
 	}
 	return marks
+}
+
+// labelWidth is the width of a label with its time, in percent.
+func labelWidth(text string) float64 {
+	return labelChar * float64(utf8.RuneCountInString(text)+len(", 15:04 "))
 }
 
 // cutName cuts the middle of a long name.
@@ -256,19 +262,19 @@ func (w *window) throughput() *chart {
 	up, down := slices.Max(done)/w.step.Minutes(), slices.Max(failed)/w.step.Minutes()
 	step, above, below := linear(up, down)
 	pixels := float64(chartBase-chartTop) / float64(above+below)
-	base := chartTop + float64(above)*pixels
+	base := math.Round(chartTop + float64(above)*pixels)
 	b := barsAt{0, 1, base, pixels / step / w.step.Minutes()}
 
 	c := &chart{
 		Title: "Done and failed",
 		Unit:  "a minute",
 		Heads: []string{"done in " + figures.Span(w.row), "failed"},
-		Base:  math.Round(base*10) / 10,
+		Base:  base,
 	}
 	c.Above = rate(up)
 	c.Bars = []drawn{
-		{Class: "done", Path: b.path(done), Name: "done", Last: w.lastRate(done)},
-		{Class: "failed", Path: b.down().path(failed), Name: "failed", Last: w.lastRate(failed)},
+		{Class: "done", Path: b.strokes(done), Name: "done", Last: w.lastRate(done)},
+		{Class: "failed", Path: b.down().strokes(failed), Name: "failed", Last: w.lastRate(failed)},
 	}
 	for at := above; at >= -below; at-- {
 		c.Scale = append(c.Scale, tick{base - float64(at)*pixels, label(math.Abs(float64(at)) * step)})
@@ -400,14 +406,14 @@ func (w *window) line(name string, q float64, height func(time.Duration) float64
 			continue
 		}
 
-		n, y := w.slot(m.At), chartBase-height(m.Wait.Quantile(q))
+		n, y := w.slot(m.At), math.Round(2*(chartBase-height(m.Wait.Quantile(q))))/2
 		if last >= 0 && n == last+1 {
-			fmt.Fprintf(&path, "L%.1f %.1f", float64(n)+0.5, y)
+			fmt.Fprintf(&path, "L%g %g", float64(n)+0.5, y)
 		} else {
 			if last >= 0 {
-				fmt.Fprintf(&gaps, "M%.1f %.1fL%.1f %.1f", float64(last)+0.5, lastY, float64(n)+0.5, y)
+				fmt.Fprintf(&gaps, "M%g %gL%g %g", float64(last)+0.5, lastY, float64(n)+0.5, y)
 			}
-			fmt.Fprintf(&path, "M%.1f %.1fh0", float64(n)+0.5, y) // a single point is a dot
+			fmt.Fprintf(&path, "M%g %gh0", float64(n)+0.5, y) // a single point is a dot
 		}
 
 		last, lastY = n, y

@@ -27,8 +27,7 @@ type overviewBody struct {
 	Now         time.Time
 	Wrong, Less []wrongLine
 	More        int
-	Lag         time.Duration
-	Total       totals
+	Figs        []fig
 	Queues      []queueRow
 	Folded      []string
 	// Cut is the number of all rows if some are not shown, else 0.
@@ -40,17 +39,18 @@ type overviewBody struct {
 	AsOf       time.Time
 }
 
-// totals are sums of all queues.
+// totals are sums of queues. Paused is the part of Waiting in paused queues.
 type totals struct {
-	Waiting, Running, Retries, Dead int64
-	Done, Failed                    float64
-	Servers                         int
+	Waiting, Paused, Running, Retries, Dead int64
+	Done, Failed                            float64
+	// queues is the number of queues in which jobs wait.
+	queues int
 }
 
 // wrongLine is a fault, with the page that helps.
 type wrongLine struct {
 	wrong.Line
-	pill
+	badge
 	// Name is the queue or the server that has the fault, or the number of queues.
 	Name       string
 	Href, Link string
@@ -85,14 +85,17 @@ var signs = map[wrong.Kind][2]string{
 }
 
 // levels are the classes of the levels of faults.
-var levels = map[wrong.Level]string{wrong.Red: "bad", wrong.Amber: "late", wrong.Hold: "paused", wrong.Note: "muted"}
+var levels = map[wrong.Level]string{wrong.Red: "b", wrong.Amber: "w", wrong.Hold: "h", wrong.Note: "i"}
 
-// pillOf is the mark of a kind of fault.
-func pillOf(k wrong.Kind) pill { return pill{levels[k.Level()], signs[k][0], signs[k][1]} }
+// badge is a mark and a word: a class, which gives a colour, a shape and the word.
+type badge struct{ Class, Sign, Word string }
+
+// badgeOf is the badge of a kind of fault.
+func badgeOf(k wrong.Kind) badge { return badge{levels[k.Level()], signs[k][0], signs[k][1]} }
 
 // wrongLineOf makes a line of a page. Its link does not lead back to that page.
 func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
-	w := wrongLine{Line: *l, pill: pillOf(l.Kind), Name: cmp.Or(l.Queue, l.Server, "store"), Since: when{l.Since, now}}
+	w := wrongLine{Line: *l, badge: badgeOf(l.Kind), Name: cmp.Or(l.Queue, l.Server, "store"), Since: when{l.Since, now}}
 	if n := len(l.Parts); n > 0 {
 		w.Name = fmt.Sprintf("%d queues", n)
 	}
@@ -151,18 +154,22 @@ func (s *snapshot) wrongLine(l *wrong.Line, page string) wrongLine {
 
 // queueRow is a queue in the table.
 type queueRow struct {
-	// Its pill has no word if nothing is wrong.
-	pill
+	// Its badge has no word if nothing is wrong.
+	badge
 	Name                            string
 	Paused                          bool
 	Lag                             time.Duration
 	Waiting, Running, Retries, Dead int64
 	Orphaned, Quarantined           int64
 	Done, Failed                    float64
-	P99                             time.Duration
-	Spark                           *spark
-	Shards, Unowned, Servers        int
-	worst                           int
+	// Share is the part of the ended jobs that failed.
+	Share                    float64
+	P99                      time.Duration
+	Bar                      lagBar
+	Spark                    *spark
+	Cells                    *shardCells
+	Shards, Unowned, Servers int
+	worst                    int
 }
 
 // unknownRate is the rate of a queue whose history has not been read.
@@ -209,15 +216,18 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 		Shards:      stats.Queue.Shards,
 		Unowned:     unowned(stats),
 		worst:       int(wrong.Versions) + 1,
+		Cells:       cellsOf(stats, ""),
 	}
+	level := wrong.Note
 
 	if lines := s.wrongOf(name); len(lines) > 0 {
 		worst := slices.MinFunc(lines, func(a, b *wrong.Line) int { return cmp.Compare(a.Kind, b.Kind) })
-		r.pill, r.worst = pillOf(worst.Kind), int(worst.Kind)
+		r.badge, r.worst, level = badgeOf(worst.Kind), int(worst.Kind), worst.Kind.Level()
 	}
 	if stats.Queue.Paused {
-		r.pill = pillOf(wrong.Paused)
+		r.badge, level = badgeOf(wrong.Paused), wrong.Hold
 	}
+	r.Bar = lagBarOf(stats.Lag, level)
 
 	for at := range s.view.Nodes {
 		if n := &s.view.Nodes[at]; n.State == inspect.NodeAlive && slices.Contains(n.Queues, name) {
@@ -225,9 +235,10 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 		}
 	}
 
-	r.Done, r.Failed = unknownRate, unknownRate
+	r.Done, r.Failed, r.Share = unknownRate, unknownRate, unknownRate
 	if d := s.details[name]; d != nil && d.whole() {
 		r.Done, r.Failed, r.P99 = rates(d.hour, s.view.Now)
+		r.Share = share(r.Done, r.Failed)
 		r.Spark = sparkOf(d.hour, s.view.Now)
 	}
 
@@ -257,7 +268,7 @@ var sorts = map[string]func(a, b *queueRow) int{
 	"retries": func(a, b *queueRow) int { return cmp.Compare(b.Retries, a.Retries) },
 	"dead":    func(a, b *queueRow) int { return cmp.Compare(b.Dead, a.Dead) },
 	"done":    func(a, b *queueRow) int { return cmp.Compare(b.Done, a.Done) },
-	"failed":  func(a, b *queueRow) int { return cmp.Compare(b.Failed, a.Failed) },
+	"failed":  func(a, b *queueRow) int { return cmp.Compare(b.Share, a.Share) },
 	"p99":     func(a, b *queueRow) int { return cmp.Compare(b.P99, a.P99) },
 	"servers": func(a, b *queueRow) int { return cmp.Compare(b.Servers, a.Servers) },
 	"unowned": func(a, b *queueRow) int { return cmp.Compare(b.Unowned, a.Unowned) },
@@ -280,9 +291,10 @@ func (c *call) overview() (*view, error) {
 	b.say(s)
 
 	var minutes []inspect.MinuteStats
+	var rows []queueRow
 	for at := range s.view.Stats {
 		row := s.row(&s.view.Stats[at])
-		b.add(&row)
+		rows = append(rows, row)
 		if d := s.details[row.Name]; d != nil && d.failed == nil {
 			minutes = append(minutes, d.day...)
 		}
@@ -299,12 +311,7 @@ func (c *call) overview() (*view, error) {
 		b.Cut, b.Queues = len(b.Queues), b.Queues[:maxQueues]
 	}
 
-	for at := range s.view.Nodes {
-		if s.view.Nodes[at].State != inspect.NodeGone {
-			b.Total.Servers++
-		}
-	}
-
+	b.Figs = s.figs("", rows, minutes)
 	d := dayOf(minutes, s.view.Nodes, b.Now)
 	b.Done, b.Wait = d.throughput(), d.waits()
 	return &view{page: "overview", title: "Overview", live: true, body: b}, nil
@@ -323,12 +330,14 @@ func (b *overviewBody) say(s *snapshot) {
 }
 
 // add adds a queue to the sums.
-func (b *overviewBody) add(row *queueRow) {
-	if !row.Paused { // its jobs are meant to wait
-		b.Lag = max(b.Lag, row.Lag)
-	}
-	t := &b.Total
+func (t *totals) add(row *queueRow) {
 	t.Waiting += row.Waiting
+	if row.Waiting > 0 {
+		t.queues++
+	}
+	if row.Paused {
+		t.Paused += row.Waiting
+	}
 	t.Running += row.Running
 	t.Retries += row.Retries
 	t.Dead += row.Dead
