@@ -21,7 +21,7 @@ func TestAudit(t *testing.T) {
 	h.advance(3 * time.Minute)
 	h.do("op", "pause", "q", "orders")
 	for page, want := range map[string]string{
-		"/":               "paused by ann (the bank is away), 1 waiting for 3 min",
+		"/":               "Paused by ann: “the bank is away”; 1 job waits for 3 min",
 		"/queue?q=orders": "‖ Paused 3 min ago by ann: the bank is away",
 	} {
 		says(t, h.get(page), want)
