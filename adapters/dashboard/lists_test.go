@@ -277,7 +277,7 @@ func TestMorgueByGroups(t *testing.T) {
 			t.Errorf("the group has %v", got)
 		}
 		sheet := h.get(link(t, page, "purge …"))
-		says(t, sheet, "Purge dead letters of a group of orders", "4 match of 7.")
+		says(t, sheet, "Purge dead letters of orders in the group “old error #”", "4 match of 7.")
 		h.advance(time.Second)
 		page = h.do("op", "purge", "q", "orders", "bulk", "1", "group", field(t, sheet, "group"),
 			"before", field(t, sheet, "before"), "confirm", "4")
