@@ -91,7 +91,7 @@ func (c *call) serverPage() (*view, error) {
 	b.claims(c, s)
 	b.Figs = b.figs(s)
 	b.Lanes = b.lanes(s)
-	return &view{page: "server", title: n.Name, live: true, body: b}, nil
+	return &view{page: "server", title: shown(n.Name), live: true, body: b}, nil
 }
 
 // server returns the server with an owner id or, if there is none, the last one with a name.
@@ -159,6 +159,10 @@ func (b *serverBody) describe(s *snapshot) {
 		b.fact("Clock", text, ahead.Abs() < ports.ClockLimit, text)
 	}
 	b.fact("Version", cmp.Or(n.Version, "not set"), !odd, n.Version+", others "+strings.Join(others, ", "))
+	if b.Gone {
+		b.Facts = append(b.Facts, serverFact{"Settings", "not compared", "unknown"})
+		return
+	}
 	b.fact("Settings", "as on the other servers", len(b.Settings) == 0, fmt.Sprintf("%d differ", len(b.Settings)))
 }
 
