@@ -18,11 +18,12 @@ const (
 
 // queueBody is the page of a queue.
 type queueBody struct {
-	Now   time.Time
-	Row   queueRow
-	Stats *inspect.QueueStats
-	Figs  []fig
-	Waits []waitRow
+	Now      time.Time
+	Row      queueRow
+	Stats    *inspect.QueueStats
+	Figs     []fig
+	Waits    []waitRow
+	Settings []queueSetting
 	// Shards and Running are the numbers of shards and of servers.
 	Shards, Running int64
 	Processed       int64
@@ -152,7 +153,7 @@ func (c *call) queuePage() (*view, error) {
 		day = d.day
 	}
 	b.Figs, b.Running = s.figs(c.queue, []queueRow{b.Row}, day), int64(b.Row.Servers)
-	b.Servers = s.serversOf(c.queue)
+	b.Servers, b.Settings = s.serversOf(c.queue), s.settingsOf(stats)
 	b.Schedules = c.blockOfQueue(s)
 
 	if d := s.details[c.queue]; d != nil {
@@ -173,6 +174,67 @@ func (c *call) queuePage() (*view, error) {
 	}
 
 	return &view{page: "queue", title: c.queue, live: true, body: b}, nil
+}
+
+// queueSetting is a setting of a queue: the value that most of its servers have, and the servers that
+// have another.
+type queueSetting struct {
+	Name, Title, Value string
+	// Command is the command that changes it, or empty if only the servers' code does.
+	Command string
+	Others  []otherSetting
+}
+
+type otherSetting struct{ Owner, Name, Value string }
+
+// settingsOf returns the settings that the running servers of a queue announce, and its merge rule.
+func (s *snapshot) settingsOf(stats *inspect.QueueStats) (list []queueSetting) {
+	queue := stats.Queue.Name
+	by := map[string][]otherSetting{}
+	for at := range s.view.Nodes {
+		n := &s.view.Nodes[at]
+		if n.State == inspect.NodeGone {
+			continue
+		}
+		for _, set := range settings(&n.Status, queue) {
+			by[set.Name] = append(by[set.Name], otherSetting{n.Owner, n.Name, set.Here})
+			if len(by[set.Name]) == 1 && set.Name != mergeRule {
+				list = append(list, queueSetting{Name: set.Name, Title: set.Title})
+			}
+		}
+	}
+	for at := range list {
+		list[at].Value = mostCommon(by[list[at].Name])
+	}
+
+	list = append(list, queueSetting{
+		Name:    mergeRule,
+		Title:   "what stays when payloads of an id meet",
+		Value:   stats.Queue.Merge.String(),
+		Command: "skein queue merge " + queue + " RULE",
+	})
+	for at := range list {
+		for _, other := range by[list[at].Name] {
+			if other.Value != list[at].Value {
+				list[at].Others = append(list[at].Others, other)
+			}
+		}
+	}
+	return list
+}
+
+// mostCommon returns the value that most servers have.
+func mostCommon(list []otherSetting) (value string) {
+	count := map[string]int{}
+	for _, other := range list {
+		count[other.Value]++
+	}
+	for v, n := range count {
+		if n > count[value] || n == count[value] && v > value {
+			value = v
+		}
+	}
+	return value
 }
 
 // waitRow is a reason for which jobs of a queue wait. Ends describes when they no longer do, or At has

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // The page of a queue says what its jobs wait for, each with a link to the list that has them.
@@ -44,7 +45,22 @@ func TestAQueueSaysWhatItsJobsWaitFor(t *testing.T) {
 func TestAQueueNamesTheCommandThatChangesItsMergeRule(t *testing.T) {
 	h := newHouse(t, Options{})
 	says(t, h.get("/queue?q=orders"), "payloads are merged by union",
-		"To change the merge rule, use skein queue merge orders RULE")
+		"merge rule union skein queue merge orders RULE changes it")
+}
+
+// A setting has the value that most servers have, and names those with another.
+func TestAQueueSaysWhichServersDiffer(t *testing.T) {
+	h := newHouse(t, Options{})
+	for owner, parallel := range map[string]int{"a": 16, "b": 16, "c": 8} {
+		h.announce(ports.Node{Owner: owner, Name: "worker-" + owner, Queues: []string{"orders"}, Status: ports.NodeStatus{
+			Queues: []ports.QueueStatus{serves("orders", func(q *ports.QueueStatus) { q.Parallel = parallel })},
+		}})
+	}
+	page := h.get("/queue?q=orders")
+	says(t, page, "parallel 16 code; ▲ worker-c has 8", "retries 25 code")
+	if !strings.Contains(page, `▲ <a href="server?node=c">`) {
+		t.Error("the server that differs has no link")
+	}
 }
 
 // Scheduled are the jobs that were pushed for later, not those that wait for a retry, and not held

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 	"github.com/skeinq/skein/internal/wrong"
-	"github.com/skeinq/skein/ports"
 )
 
 // serverBody is the page of a server.
@@ -38,6 +38,10 @@ type serverBody struct {
 	May                       *rights
 }
 
+// clockLimit is the difference between a server's clock and the store's from which it is marked. The
+// check of clocks has the same.
+const clockLimit = time.Second
+
 // serverFact is a condition for a server that works well.
 type serverFact struct {
 	Name, Value string
@@ -54,7 +58,7 @@ type serverShards struct {
 }
 
 // serverSetting is a setting of a server that differs from those of others.
-type serverSetting struct{ Queue, Name, Here, Others string }
+type serverSetting struct{ Queue, Name, Title, Here, Others string }
 
 // laneBar draws the lanes of a server: those that run a batch first.
 type laneBar struct {
@@ -116,12 +120,20 @@ func (s *sight) server(n *inspect.Node) *inspect.Node {
 	part := *n
 	part.Queues = slices.DeleteFunc(slices.Clone(n.Queues), func(q string) bool { return !s.sees(q) })
 	st := &part.Status
-	st.Shards, st.Running, st.Busy, st.Claimed, st.LastChance = 0, 0, 0, 0, ports.LastChance{}
-	st.Queues = slices.DeleteFunc(slices.Clone(st.Queues), func(q ports.QueueStatus) bool { return !s.sees(q.Queue) })
-	st.Longest = slices.DeleteFunc(slices.Clone(st.Longest), func(j ports.RunningJob) bool { return !s.sees(j.Shard.Queue) })
-	for at := range st.Queues {
-		q := &st.Queues[at]
-		st.Shards, st.Running, st.Busy, st.Claimed = st.Shards+q.Shards, st.Running+q.Running, st.Busy+q.Busy, st.Claimed+q.Claimed
+	st.Shards, st.Running, st.Busy, st.Claimed, st.Queues, st.Longest = 0, 0, 0, 0, nil, nil
+	for _, q := range n.Status.Queues {
+		if s.sees(q.Queue) {
+			st.Queues = append(st.Queues, q)
+			st.Shards, st.Running, st.Busy, st.Claimed = st.Shards+q.Shards, st.Running+q.Running, st.Busy+q.Busy, st.Claimed+q.Claimed
+		}
+	}
+	for _, j := range n.Status.Longest {
+		if s.sees(j.Shard.Queue) {
+			st.Longest = append(st.Longest, j)
+		}
+	}
+	if !s.sees(st.LastChance.Shard.Queue) {
+		st.LastChance = inspect.NodeStatus{}.LastChance
 	}
 	return &part
 }
@@ -156,7 +168,7 @@ func (b *serverBody) describe(s *snapshot) {
 		b.Facts = append(b.Facts, serverFact{"Clock", "not known", "unknown"})
 	default:
 		text := figures.Rough(ahead.Abs().Round(time.Millisecond)) + " off the store's"
-		b.fact("Clock", text, ahead.Abs() < ports.ClockLimit, text)
+		b.fact("Clock", text, ahead.Abs() < clockLimit, text)
 	}
 	b.fact("Version", cmp.Or(n.Version, "not set"), !odd, n.Version+", others "+strings.Join(others, ", "))
 	if b.Gone {
@@ -233,17 +245,27 @@ func (b *serverBody) shards(s *snapshot) {
 	})
 }
 
-// settings are the settings of a queue on a server, by name.
-func settings(q *ports.QueueStatus) []serverSetting {
-	return []serverSetting{
-		{Name: "merge rule", Here: q.Merge.String()},
-		{Name: "retries", Here: fmt.Sprint(q.MaxRetries)},
-		{Name: "recoveries", Here: fmt.Sprint(q.MaxRecoveries)},
-		{Name: "max running", Here: bound(q.MaxRunning)},
-		{Name: "max lanes", Here: bound(q.MaxLanes)},
-		{Name: "parallel", Here: bound(q.Parallel)},
-		{Name: "batch", Here: bound(q.BatchSize)},
+// mergeRule is the name of the setting that a queue has itself.
+const mergeRule = "merge rule"
+
+// settings are the settings of a queue on a server, or nil if the server does not serve it.
+func settings(st *inspect.NodeStatus, queue string) []serverSetting {
+	for at := range st.Queues {
+		q := &st.Queues[at]
+		if q.Queue != queue {
+			continue
+		}
+		return []serverSetting{
+			{Name: "max running", Title: "batches of the queue over all servers", Here: bound(q.MaxRunning)},
+			{Name: "max lanes", Title: "batches of the queue on a server", Here: bound(q.MaxLanes)},
+			{Name: "parallel", Title: "batches of one shard at once", Here: bound(q.Parallel)},
+			{Name: "batch", Title: "most jobs in a batch", Here: bound(q.BatchSize)},
+			{Name: "retries", Title: "how often a failed job is retried", Here: strconv.Itoa(q.MaxRetries)},
+			{Name: "recoveries", Title: "how often a job may lose its server", Here: strconv.Itoa(q.MaxRecoveries)},
+			{Name: mergeRule, Title: "what stays when payloads of an id meet", Here: q.Merge.String()},
+		}
 	}
+	return nil
 }
 
 // settingsThatDiffer returns the settings of a server that no other running server of the same queue
@@ -253,29 +275,24 @@ func (s *snapshot) settingsThatDiffer(n *inspect.Node) (list []serverSetting) {
 		return nil
 	}
 
-	for at := range n.Status.Queues {
-		q := &n.Status.Queues[at]
+	for _, queue := range n.Queues {
 		others := map[string][]string{}
-		for i := range s.view.Nodes {
-			other := &s.view.Nodes[i]
+		for at := range s.view.Nodes {
+			other := &s.view.Nodes[at]
 			if other.Owner == n.Owner || other.State == inspect.NodeGone {
 				continue
 			}
-			for k := range other.Status.Queues {
-				if oq := &other.Status.Queues[k]; oq.Queue == q.Queue {
-					for _, set := range settings(oq) {
-						if !slices.Contains(others[set.Name], set.Here) {
-							others[set.Name] = append(others[set.Name], set.Here)
-						}
-					}
+			for _, set := range settings(&other.Status, queue) {
+				if !slices.Contains(others[set.Name], set.Here) {
+					others[set.Name] = append(others[set.Name], set.Here)
 				}
 			}
 		}
 
-		for _, set := range settings(q) {
+		for _, set := range settings(&n.Status, queue) {
 			if values := others[set.Name]; len(values) > 0 && !slices.Contains(values, set.Here) {
 				slices.Sort(values)
-				set.Queue, set.Others = q.Queue, strings.Join(values, ", ")
+				set.Queue, set.Others = queue, strings.Join(values, ", ")
 				list = append(list, set)
 			}
 		}

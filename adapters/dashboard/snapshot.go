@@ -103,6 +103,7 @@ type serverOf struct {
 	Owner, Name             string
 	State, Version          string
 	Shards, Running, Lanes  int
+	Busy                    int
 	MaxRetries, MaxRunning  int
 	MaxLanes, Parallel, Max int
 }
@@ -118,7 +119,7 @@ func (s *snapshot) serversOf(queue string) (list []serverOf) {
 		server := serverOf{Owner: n.Owner, Name: n.Name, State: n.State.String(), Version: n.Version, Lanes: n.Lanes}
 		for _, q := range n.Status.Queues {
 			if q.Queue == queue {
-				server.Shards, server.Running = q.Shards, q.Running
+				server.Shards, server.Running, server.Busy = q.Shards, q.Running, q.Busy
 				server.MaxRetries, server.MaxRunning, server.MaxLanes, server.Parallel, server.Max =
 					q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize
 			}
