@@ -175,7 +175,11 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			_, err := i.Schedule(ctx, queue, "order-1", "nightly")
 			return err
 		},
-		"ScheduleNames":   func(ctx context.Context) error { _, err := i.ScheduleNames(ctx, queue, "", 0); return err },
+		"ScheduleNames": func(ctx context.Context) error { _, err := i.ScheduleNames(ctx, queue, "", 0); return err },
+		"Errors": func(ctx context.Context) error {
+			_, err := i.Errors(ctx, inspect.ErrorsOptions{Queues: []string{queue}})
+			return err
+		},
 		"LateTicks":       func(ctx context.Context) error { _, err := i.LateTicks(ctx, queue); return err },
 		"PauseSchedules":  func(ctx context.Context) error { return changed(i.PauseSchedules(ctx, queue, sel, "")) },
 		"ResumeSchedules": func(ctx context.Context) error { return changed(i.ResumeSchedules(ctx, queue, sel)) },

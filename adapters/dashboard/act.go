@@ -422,10 +422,11 @@ var backs = map[string][]string{
 	"queue": {"by", "span"}, "nodes": nil, "server": {"node"}, "busy": nil, "unreadable": nil, "tracked": {"after"},
 	"jobs": {"list", "sort", "desc", "shard", "prefix", "tag", "from", "after"}, "id": {"id"},
 	"morgue": {"group", "error", "tag", "sort", "desc", "asc", "prefix", "from", "after"},
+	"errors": {"state", "since", "tag", "text", "open"},
 }
 
 // ofAll are the pages with forms that show all queues if the address names none.
-var ofAll = map[string]bool{"busy": true, "schedules": true}
+var ofAll = map[string]bool{"busy": true, "schedules": true, "errors": true}
 
 // back returns the address of the page after a form: the form's page, or else that of the action's
 // result. The address has only names of the dashboard's own routes and their parameters. Values

@@ -39,9 +39,10 @@ var funcs = template.FuncMap{
 	"shardTable": shardTableOf,
 	"pill":       func(class, sign, word string) pill { return pill{class, sign, word} },
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
-	"button": func(b *idBody, op, text string, danger bool) button {
-		return button{b.Queue, b.ID, op, text, danger, b.May.To(op)}
+	"button": func(b *idBody, op, text, class string) button {
+		return button{b.Queue, b.ID, op, text, class, b.May.To(op)}
 	},
+	"primary": func(is bool) string { return map[bool]string{true: "p"}[is] },
 	"payloadsOf": func(b *idBody, place string) payloadList {
 		return payloadList{
 			b.Queue,
@@ -87,6 +88,15 @@ func (w when) ISO() string { return w.At.UTC().Format("2006-01-02T15:04:05.000Z"
 
 // UTC returns the time for people.
 func (w when) UTC() string { return w.At.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// Clock returns the time of the day, with the day unless that is today's.
+func (w when) Clock() string {
+	at, now := w.At.UTC(), w.Now.UTC()
+	if at.Truncate(24 * time.Hour).Equal(now.Truncate(24 * time.Hour)) {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2006-01-02 15:04")
+}
 
 // Text returns the time as a span before or after now, such as "5 s ago" or "in 5 s".
 func (w when) Text() string {

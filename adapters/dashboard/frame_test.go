@@ -30,6 +30,7 @@ var samples = map[string]struct {
 	"GET id":         {query: "q=orders&id=a"},
 	"GET search":     {query: "for=nobody"},
 	"GET busy":       {query: "q=orders"},
+	"GET errors":     {query: "q=orders"},
 	"GET morgue":     {query: "q=orders"},
 	"GET unreadable": {query: "q=orders"},
 	"GET tracked":    {query: "q=orders"},

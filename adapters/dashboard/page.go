@@ -43,6 +43,7 @@ func table() []route {
 		{method: http.MethodGet, path: "jobs", needs: true, run: (*call).jobsPage},
 		{method: http.MethodGet, path: "id", needs: true, run: (*call).idPage},
 		{method: http.MethodGet, path: "search", some: true, run: (*call).search},
+		{method: http.MethodGet, path: "errors", some: true, run: (*call).errorsPage},
 		{method: http.MethodGet, path: "busy", some: true, run: (*call).busyPage},
 		{method: http.MethodGet, path: "morgue", needs: true, run: (*call).morguePage},
 		{method: http.MethodGet, path: "unreadable", needs: true, run: (*call).unreadable},

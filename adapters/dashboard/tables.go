@@ -75,8 +75,10 @@ type linkedID struct {
 // button is an action on one id.
 type button struct {
 	Queue, ID, Op, Text string
+	// Class is "p" for the likely next step and "x" for one that loses data.
+	Class string
 	// May is true if the user may use the button.
-	Danger, May bool
+	May bool
 }
 
 // payloadList are the payloads of a place, which may be edited in the morgue.

@@ -268,6 +268,7 @@ var samples = map[string]sample{
 		body: `{"id":"a","name":"nightly","from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`,
 	},
 	"POST /queues/{queue}/schedules/remove":   {body: `{"id":"a"}`},
+	"GET /errors":                             {query: "state=dead&entries=1&since=2020-01-01T00:00:00Z"},
 	"GET /find":                               {query: "id=a"},
 	"GET /why":                                {query: "queue=orders&id=a"},
 	"GET /nodes":                              {},

@@ -38,6 +38,8 @@ var rights = []struct {
 	{"GET /queues/{queue}/schedules/names", "", "", []Action{{Verb: VerbView, Queue: "orders"}}},
 	{"GET /queues/{queue}/schedule", "name=nightly&id=a", "", on(VerbView, "a")},
 	{"GET /queues/{queue}/schedule", "name=nightly&id=a&payloads=1", "", on(VerbViewPayload, "a")},
+	{"GET /errors", "", "", []Action{{Verb: VerbView}}},
+	{"GET /errors", "queue=orders", "", []Action{{Verb: VerbView, Queue: "orders"}, {Verb: VerbView}}},
 	{"GET /find", "id=a", "", []Action{{Verb: VerbView, IDs: []string{"a"}}}},
 	{"GET /find", "id=a&payloads=1", "", []Action{{Verb: VerbViewPayload, IDs: []string{"a"}}}},
 	{"GET /find", "queue=orders&id=a", "", []Action{{Verb: VerbView, Queue: "orders", IDs: []string{"a"}}}},

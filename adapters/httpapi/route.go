@@ -104,6 +104,8 @@ func table() []route {
 		polled(routeOf("/queues/{queue}/schedules/names",
 			"The names of the schedules, with the number of schedules of each", service.ScheduleNames)),
 		polled(routeOf("/queues/{queue}/schedule", "A schedule, with its next ticks", service.Schedule)),
+		polled(routeOf("/errors",
+			"The errors of jobs that retry, of held jobs and of dead letters, over all queues", service.Errors)),
 		polled(routeOf("/find", "The jobs and dead letters of an id", service.Find)),
 		polled(routeOf("/why", "Why the job of an id does not run", service.Why)),
 		polled(routeOf("/nodes", "The servers, including those gone within the last hour", service.Nodes)),

@@ -12,7 +12,7 @@ import (
 func kinds() []string {
 	return []string{
 		"", "queue?q=orders", "shards?q=wide", "jobs?q=orders&list=retries", "busy", "morgue?q=orders",
-		"unreadable?q=orders", "tracked?q=orders",
+		"unreadable?q=orders", "tracked?q=orders", "errors",
 		"schedules", "schedules?state=paused",
 		"backfill?q=orders&name=yearly&id=tenant-7&from=2001-01-01T00:00&to=2020-01-01T00:00",
 		"named?q=orders&name=yearly", "schedule?q=orders&name=yearly&id=tenant-7",

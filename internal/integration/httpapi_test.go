@@ -257,6 +257,14 @@ func (c *apiClient) unharmed() {
 	if c.do(http.MethodGet, "/queues/{queue}/groups", "", nil, &groups); len(groups.Items) != 1 {
 		c.t.Fatalf("groups %+v", groups)
 	}
+	var found struct {
+		Dead  int
+		Items []struct{ Parts []struct{ Group string } }
+	}
+	c.do(http.MethodGet, "/errors", "?entries=100", nil, &found)
+	if found.Dead != len(apiIDs) || len(found.Items) != 1 || found.Items[0].Parts[0].Group != groups.Items[0].Group {
+		c.t.Fatalf("errors %+v", found)
+	}
 	c.handles(len(apiIDs), "/queues/{queue}/morgue/purge",
 		map[string]any{"match": map[string]any{"group": groups.Items[0].Group}, "dry_run": true})
 	c.handles(0, "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{"error": "nothing"}})

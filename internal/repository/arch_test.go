@@ -37,7 +37,7 @@ var house = []room{
 	{"internal/logs", nil},
 	{"inspect/internal/bulk", []string{"core", "ports"}},
 	{"internal/jsonerror", nil},
-	{"inspect", []string{"core", "ports", "inspect/internal/bulk", "internal/jsonerror", "internal/logs", "internal/specs"}},
+	{"inspect", []string{"core", "ports", "inspect/internal/bulk", "internal/errorgroup", "internal/jsonerror", "internal/logs", "internal/specs"}},
 	{"internal/shown", []string{"core"}},
 	{"internal/service", []string{"inspect", "core", "internal/shown", "internal/specs"}},
 	{"adapters/httpapi", []string{"internal/service", "inspect", "internal/jsonerror", "internal/shown"}},

@@ -179,13 +179,28 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 // chooses all.
 type Match struct {
 	Prefix Given `json:"prefix,omitempty" doc:"ids with this prefix; run-now needs a queue with an index of ids for it, and release refuses it"`
-	Group  Given `json:"group,omitempty" doc:"dead letters of this group, from the list of groups; not together with prefix"`
+	Group  Given `json:"group,omitempty" doc:"dead letters of this group, from the list of groups, or jobs that have failed for an error of this group, from the parts of the list of errors; not together with prefix"`
+	State  Given `json:"state,omitempty" doc:"jobs in this state: retrying for those that have failed and are not held, or held"`
 	Error  Given `json:"error,omitempty" doc:"entries whose error, as stored or as decoded, contains this text"`
 	Tag    Given `json:"tag,omitempty" doc:"entries with this tag"`
 }
 
 // filter returns the part of the match that is about errors and tags.
-func (m *Match) filter() EntryFilter { return EntryFilter{string(m.Error), string(m.Tag)} }
+func (m *Match) filter() EntryFilter { return EntryFilter{Error: string(m.Error), Tag: string(m.Tag)} }
+
+// state returns the filter of jobs by the state of the match, nil for all, or a problem for a state
+// that no job can be chosen by.
+func (m *Match) state() (func(*inspect.QueuedJob) bool, error) {
+	switch inspect.ErrorState(m.State) {
+	case "":
+		return nil, nil
+	case inspect.ErrorRetrying:
+		return func(j *inspect.QueuedJob) bool { return j.Retries > 0 && !j.Held }, nil
+	case inspect.ErrorHeld:
+		return func(j *inspect.QueuedJob) bool { return j.Held }, nil
+	}
+	return nil, ProblemBadRequest.With("state is %q; jobs are chosen by retrying or held", m.State)
+}
 
 // EntryFilter selects entries by a part of their error and by a tag. The zero value selects all.
 type EntryFilter struct{ Error, Tag string }

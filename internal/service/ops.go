@@ -11,6 +11,7 @@ var (
 	Claimed    = look((*call).claimed)
 	Morgue     = look((*call).morgue)
 	Groups     = look((*call).groups)
+	Errors     = narrowed(look((*call).errors))
 	Quarantine = look((*call).quarantine)
 	Tracked    = look((*call).tracked)
 	Payloads   = look((*call).payloadsOf)
