@@ -293,7 +293,7 @@ func TestEditAPayload(t *testing.T) {
 	h.push("orders", "a", 0, `{"n":1}`, "\xff\xfe")
 	h.end("orders", core.Buried, "boom")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "The id is only in the morgue; revive its dead letter to run it again.", `"n": 1`, "binary: fffe",
+	says(t, page, "The id is only in the morgue ● dead Revive its dead letter to run it again.", `"n": 1`, "binary: fffe",
 		"00000000 ff fe")
 	if n := strings.Count(page, `value="edit"`); n != 1 {
 		t.Errorf("%d payloads can be edited", n)
@@ -303,7 +303,7 @@ func TestEditAPayload(t *testing.T) {
 	says(t, page, "The payload is replaced.", `"n": 2`)
 	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "3", "then", "revive",
 		"back", "id", "back.id", "a")
-	says(t, page, "queued again", "Waits: no server serves the queue.")
+	says(t, page, "queued again", "No server serves the queue ▨ nobody serves")
 	if s := h.stats(); s.Dead != 0 || s.Length() != 1 {
 		t.Errorf("%d dead, %d queued", s.Dead, s.Length())
 	}

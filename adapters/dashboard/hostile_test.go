@@ -148,8 +148,7 @@ func TestWithoutTheRightToPayloads(t *testing.T) {
 	h.push("orders", "a", time.Hour, "secret")
 	page := h.get("/id?q=orders&id=a")
 	says(t, page, "You don't have permission to see payloads.",
-		"Waits: the job is not due yet: it was pushed for later, "+
-			"or its handler returned Snooze or Await; it runs in 1 h.")
+		"Not due yet, runs in 1 h ◦ not due It was pushed for later, or its handler returned Snooze or Await.")
 	saysNot(t, page, "secret")
 }
 

@@ -134,10 +134,8 @@ func (c *call) queuePage() (*view, error) {
 	b.Worst = s.rows(stats, worse)
 	b.Worst = b.Worst[:min(worstShards, len(b.Worst))]
 
-	for at := range s.wrong {
-		if s.wrong[at].Queue == c.queue {
-			b.Wrong = append(b.Wrong, s.wrongLine(&s.wrong[at], "queue"))
-		}
+	for _, l := range s.wrongOf(c.queue) {
+		b.Wrong = append(b.Wrong, s.wrongLine(l, "queue"))
 	}
 
 	b.Servers = s.serversOf(c.queue)

@@ -78,6 +78,11 @@ func (s *sight) of(whole *snapshot) *snapshot {
 		if l.Kind == wrong.NoAnswer || l.Queue != "" && s.sees(l.Queue) {
 			part.wrong = append(part.wrong, l)
 		}
+		for _, p := range l.Parts { // the line itself counts all its queues
+			if s.sees(p.Queue) {
+				part.wrong = append(part.wrong, p)
+			}
+		}
 	}
 	return &part
 }

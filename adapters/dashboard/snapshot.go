@@ -66,6 +66,17 @@ func (c *call) storeProblem(err error) error {
 	return newProblem(503, "The store does not answer", c.errorText("", "", err.Error()))
 }
 
+// wrongOf returns the faults of a queue, worst first. Lines for several queues have the fault of
+// each.
+func (s *snapshot) wrongOf(queue string) (lines []*wrong.Line) {
+	for at := range s.wrong {
+		if l := s.wrong[at].Of(queue); l != nil {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
 // ownerNames returns the names of servers by their owner ids.
 func (s *snapshot) ownerNames() map[string]string {
 	names := map[string]string{}
