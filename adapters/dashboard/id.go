@@ -203,11 +203,11 @@ func verdictOf(v *service.Verdict) (title, detail string, badge pill) {
 	if len(rest) > 0 {
 		detail = sentence(formatted(rest))
 	}
-	return strings.TrimSuffix(sentence(formatted(clause)), "."), detail, badgeOf(v.Reason)
+	return strings.TrimSuffix(sentence(formatted(clause)), "."), detail, reasonBadge(v.Reason)
 }
 
-// badgeOf returns the mark and the word of a reason.
-func badgeOf(r inspect.Reason) pill {
+// reasonBadge returns the mark and the word of a reason.
+func reasonBadge(r inspect.Reason) pill {
 	class := classes[r]
 	sign := map[string]string{"bad": "●", "paused": "‖", "nobody": "▨", "late": "▲"}[class]
 	switch {
