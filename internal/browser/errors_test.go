@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/chromedp/chromedp"
