@@ -48,8 +48,7 @@ var funcs = template.FuncMap{
 			b.Queue,
 			b.ID,
 			b.Pages[place],
-			place == "dead" && b.Editable && b.May.To("edit"),
-			b.May.To("revive"),
+			place != "claimed" && b.Editable && b.May.To("edit"),
 		}
 	},
 	"claims": func(b *busyBody, rows []busyRow, label string) claimTable {

@@ -144,7 +144,7 @@ func TestFailuresOfActionsAreShown(t *testing.T) {
 		h.ended(core.Buried, "boom", "a")
 		h.advance(time.Second)
 		h.store.fails = errors.New("refused by the test")
-		w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cA==", "new", "q", "then", "revive")
+		w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cA==", "new", "q", "then", "revive", "confirm", "1")
 		if w.Code < http.StatusInternalServerError || !strings.Contains(w.Body.String(), "refused by the test") {
 			t.Errorf("a revive after an edit: status %d: %s", w.Code, words(w.Body.String()))
 		}

@@ -81,11 +81,11 @@ type button struct {
 	May bool
 }
 
-// payloadList are the payloads of a place, which may be edited in the morgue.
+// payloadList are the payloads of a place, which may be edited unless it is the claimed job.
 type payloadList struct {
 	Queue, ID string
 	*payloadPage
-	Edit, Revive bool
+	Edit bool
 }
 
 // claimTable is a table of claimed jobs.

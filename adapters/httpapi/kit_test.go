@@ -287,6 +287,7 @@ var samples = map[string]sample{
 	"POST /queues/{queue}/jobs/bury":          {body: `{"match":{}}`},
 	"POST /queues/{queue}/jobs/delete":        {body: `{"ids":["a"]}`},
 	"POST /queues/{queue}/jobs/move":          {body: `{"ids":["a"],"to":"moved"}`},
+	"POST /queues/{queue}/jobs/edit":          {body: `{"id":"a","edits":[{"old":{"data":"p"},"new":{"data":"q"}}]}`},
 	"POST /queues/{queue}/morgue/move":        {body: `{"match":{},"to":"moved"}`},
 	"POST /queues/{queue}/claimed/cancel":     {body: `{"ids":["a"],"drop":true}`},
 	"POST /queues/{queue}/morgue/revive":      {body: `{"match":{"error":"boom"}}`},

@@ -80,6 +80,8 @@ var rights = []struct {
 	{"POST /queues/{queue}/morgue/move", "", `{"match":{},"to":"moved"}`, toMoved(onMatch(VerbMove))},
 	{"POST /queues/{queue}/morgue/edit", "", `{"id":"a","edits":[{"old":{"data":"p"},"new":{"data":"q"}}]}`,
 		on(VerbEdit, "a")},
+	{"POST /queues/{queue}/jobs/edit", "", `{"id":"a","edits":[{"old":{"data":"p"},"new":{"data":"q"}}]}`,
+		on(VerbEdit, "a")},
 	{"POST /queues/{queue}/quarantine/discard", "", `{"shard":0,"keys":["k"]}`, on(VerbDiscard)},
 	{"POST /queues/{queue}/tracked/add", "", `{"id":"a"}`, on(VerbTrack, "a")},
 	{"POST /queues/{queue}/tracked/remove", "", `{"id":"a"}`, on(VerbTrack, "a")},

@@ -138,6 +138,7 @@ func actions() []route {
 		routeOf("/queues/{queue}/jobs/move",
 			"Move queued jobs to a paused queue: by id, with dead letters and schedules, or all that match",
 			service.Move),
+		routeOf("/queues/{queue}/jobs/edit", "Replace payloads of a queued job; its state stays", service.EditJob),
 		routeOf("/queues/{queue}/claimed/cancel", "Cancel claimed jobs", service.Cancel),
 		routeOf("/queues/{queue}/morgue/revive", "Revive dead letters, by id or all that match", service.Revive),
 		routeOf("/queues/{queue}/morgue/purge",

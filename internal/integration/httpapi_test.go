@@ -223,6 +223,13 @@ func (c *apiClient) unharmed() {
 			!slices.Equal(bytesOf(c.t, f.Items[0].Queued.Payloads), whole) {
 			c.t.Errorf("%q: %+v", id, f)
 		}
+		there, back := map[string]string{"data": `{"a":"b"}`}, map[string]string{"data": `{"a":`}
+		c.handles(1, "/queues/{queue}/jobs/edit", map[string]any{
+			"id": id, "edits": []any{map[string]any{"old": there, "new": back}}, "not_json": true,
+		})
+		c.handles(1, "/queues/{queue}/jobs/edit", map[string]any{
+			"id": id, "edits": []any{map[string]any{"old": back, "new": there}},
+		})
 		c.handles(1, "/queues/{queue}/jobs/bury", map[string]any{"ids": []string{id}})
 		edit := map[string]any{
 			"old": map[string]string{"data_base64": base64.StdEncoding.EncodeToString([]byte("\xff\xfe\x00"))},

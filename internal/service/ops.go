@@ -47,6 +47,7 @@ var (
 	Revive      = act("revive", (*call).revive)
 	Purge       = act("purge", (*call).purge)
 	Edit        = act("edit", (*call).edit)
+	EditJob     = act("edit", (*call).editJob)
 	Discard     = act("discard", (*call).discard)
 	Track       = act("track", (*call).track)
 	Untrack     = act("track", (*call).untrack)
