@@ -160,6 +160,7 @@ func (e *edits) nodes(nodes []ports.Node) {
 		n := &nodes[at]
 		if ago, runs := running[n.Name]; runs {
 			n.StartedAt = min(n.StartedAt, e.opened.Add(-ago))
+			n.Status.StartedAt = n.StartedAt
 		}
 		n.Status.Longest = slices.Clone(n.Status.Longest)
 		for i := range n.Status.Longest {

@@ -35,7 +35,7 @@ var troubles = map[string]string{
 }
 
 var (
-	wrongLine = regexp.MustCompile(`(?s)<li class="[a-z]*" data-k="[^"]*">.*?</span> ([a-z ]+)</span></span>(.*?)</li>`)
+	wrongLine = regexp.MustCompile(`(?s)<li class="[a-z]" data-k="[^"]*"><span class="badge [a-z]"><span aria-hidden="true">[^<]*</span>([a-z ]+)</span>(.*?)</li>`)
 	tags      = regexp.MustCompile(`<[^>]*>`)
 )
 
