@@ -410,7 +410,7 @@ func (b *confirmBody) stays(c *call, o *op) {
 // backs are the pages that have forms, and the parameters of these that are kept.
 var backs = map[string][]string{
 	"schedules": {"contains", "state", "after"}, "named": {"name", "state", "after"}, "schedule": {"name", "id"},
-	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"},
+	"queue": {"by", "span"}, "nodes": nil, "server": {"node"}, "busy": nil, "unreadable": nil, "tracked": {"after"},
 	"jobs": {"list", "sort", "desc", "shard", "prefix", "tag", "from", "after"}, "id": {"id"},
 	"morgue": {"group", "error", "tag", "sort", "desc", "asc", "prefix", "from", "after"},
 	"errors": {"state", "since", "tag", "text", "open"},

@@ -214,12 +214,20 @@ func (s *snapshot) figs(queue string, rows []queueRow, minutes []inspect.MinuteS
 		s.deadFig(&t, queue, dying),
 		{
 			Name:    "Done",
-			Parts:   []figPart{{rate(t.Done), "/s"}},
+			Parts:   doneParts(&t, len(rows)),
 			Caption: aDayAgo(done, func(v float64) string { return rate(v) + "/s" }),
 			Line:    figLine(done),
 		},
 		failingFig(&t, s.class(queue, wrong.Failing), failing),
 	}
+}
+
+// doneParts is the rate of done jobs, if that of a queue is known.
+func doneParts(t *totals, queues int) []figPart {
+	if queues > 0 && !t.known {
+		return []figPart{{"–", ""}}
+	}
+	return []figPart{{rate(t.Done), "/s"}}
 }
 
 func (s *snapshot) lagFig(queue string, oldest *queueRow) fig {
@@ -281,6 +289,12 @@ func (s *snapshot) runningFig(t *totals, queue string) fig {
 	}
 	if longest > 0 && t.Running > 0 {
 		f.Caption = "longest " + figures.Rough(longest)
+	}
+	for _, server := range s.serversOf(queue) {
+		if server.MaxRunning > 0 {
+			f.Caption = strings.TrimPrefix(f.Caption+fmt.Sprintf(", MaxRunning %d", server.MaxRunning), ", ")
+			break
+		}
 	}
 	f.Class = s.class(queue, wrong.Crashes, wrong.RunsLong)
 	return f

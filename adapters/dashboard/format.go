@@ -54,6 +54,7 @@ var funcs = template.FuncMap{
 	"claims": func(b *busyBody, rows []busyRow, label string) claimTable {
 		return claimTable{b, rows, label, len(rows) > 0 && rows[0].Taker != "", timeScale()}
 	},
+	"badge":   func(class, sign, word string) badge { return badge{class, sign, word} },
 	"figList": func(label string, figs []fig) figList { return figList{label, figs} },
 	"figure":  func(n int64, href string) linkedFigure { return linkedFigure{n, href} },
 	"held":    func(c counted, n int64) held { return held{c.Queue, n} },

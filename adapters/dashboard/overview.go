@@ -45,6 +45,8 @@ type totals struct {
 	Done, Failed                            float64
 	// queues is the number of queues in which jobs wait.
 	queues int
+	// known is true if the rates of one of the queues are.
+	known bool
 }
 
 // wrongLine is a fault, with the page that helps.
@@ -134,6 +136,9 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 		}
 	}
 
+	if len(l.Owners) > 0 { // with what it has left
+		w.Href, w.Link = href("server", "node", l.Owners[0]), "server"
+	}
 	if l.ID != "" {
 		w.Href, w.Link = href("busy", "q", l.Queue)+"#"+busyAnchor(l.Queue, l.ID), "running job"
 	}
@@ -148,6 +153,12 @@ func (s *snapshot) wrongLine(l *wrong.Line, page string) wrongLine {
 		w.Href = s.schedulesIn(l.Queue, "late")
 	case wrong.BrokenSchedule:
 		w.Href = s.schedulesIn(l.Queue, "broken")
+	}
+	if s.some && (w.Href == "nodes" || w.Href == "store") { // only for users who may see all
+		w.Href, w.Link = href("shards", "q", l.Queue), "shards"
+		if l.Queue == "" {
+			w.Href, w.Link = "./", "overview"
+		}
 	}
 	return w
 }
@@ -341,6 +352,7 @@ func (t *totals) add(row *queueRow) {
 	t.Running += row.Running
 	t.Retries += row.Retries
 	t.Dead += row.Dead
+	t.known = t.known || row.Done >= 0
 	t.Done += max(0, row.Done)
 	t.Failed += max(0, row.Failed)
 }

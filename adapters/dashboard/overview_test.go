@@ -86,7 +86,7 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		says(t, h.get("/"), "orders Shard 0 can't be reached; the figures don't include it")
 		page := h.get("/queue?q=orders")
 		says(t, page, "The history can't be read: shard 0 holds all or part of it and can't be reached",
-			"done/s – failed/s –")
+			"Done – &nbsp; Failing –")
 		if !strings.Contains(page, `<div data-region="charts"><p class="late">`) { // an open page replaces its regions
 			t.Error("that the history can't be read is in no region")
 		}
@@ -99,7 +99,7 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		h.advance(time.Minute)
 		h.board.looker.last = nil
 		says(t, h.get("/"), "orders")
-		says(t, h.get("/queue?q=orders"), "The history can't be read: no minutes", "done/s – failed/s –")
+		says(t, h.get("/queue?q=orders"), "The history can't be read: no minutes", "Done – &nbsp; Failing –")
 	})
 }
 

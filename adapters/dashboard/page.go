@@ -53,6 +53,7 @@ func table() []route {
 		{method: http.MethodGet, path: "schedule", needs: true, run: (*call).schedulePage},
 		{method: http.MethodGet, path: "backfill", acts: true, needs: true, run: (*call).backfillPage},
 		{method: http.MethodGet, path: "nodes", whole: true, run: (*call).nodesPage},
+		{method: http.MethodGet, path: "server", some: true, run: (*call).serverPage},
 		{method: http.MethodGet, path: "store", whole: true, run: (*call).storePage},
 		{method: http.MethodGet, path: "audit", run: (*call).auditPage},
 		{method: http.MethodPost, path: "act", acts: true, run: (*call).act},

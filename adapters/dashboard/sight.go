@@ -58,6 +58,7 @@ func (s *sight) of(whole *snapshot) *snapshot {
 	}
 
 	part := *whole
+	part.some = true
 	part.view.Stats, part.view.Nodes, part.view.Unreached, part.wrong = nil, nil, nil, nil
 	for _, q := range whole.view.Stats {
 		if s.sees(q.Queue.Name) {

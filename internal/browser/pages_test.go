@@ -17,7 +17,7 @@ func allPages() []string {
 		"jobs?q=orders", "jobs?q=orders&list=retries&sort=count", "jobs?q=orders&sort=id",
 		"jobs?q=orders&list=scheduled", "jobs?q=wide&shard=3",
 		"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders",
-		"tracked?q=orders", "nodes", "store", "audit", "errors", "errors?q=orders", "errors?state=held",
+		"tracked?q=orders", "nodes", at("server", "node", hostile[1]), "store", "audit", "errors", "errors?q=orders", "errors?state=held",
 		at("errors", "open", "boom"), at("sheet", "q", "orders", "op", "bury", "group", "boom", "state", "retrying"),
 		"schedules", "schedules?q=orders&contains=y&state=fine", "schedules?state=paused",
 		"backfill?q=orders&name=yearly&id=tenant-7",

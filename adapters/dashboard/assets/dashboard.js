@@ -452,3 +452,13 @@ if ("live" in document.body.dataset) {
 }
 setInterval(tick, 1000);
 tick();
+
+// A name that is cut is in two pieces, between which a copy would have a line break.
+document.addEventListener("copy", (e) => {
+  const selection = getSelection(), names = [...document.querySelectorAll(".nm")].filter((nm) => selection.containsNode(nm, true));
+  if (!names.length || !e.clipboardData) return;
+  let text = selection.toString();
+  for (const nm of names) text = text.replace([...nm.children].map((part) => part.textContent).join("\n"), nm.textContent);
+  e.clipboardData.setData("text/plain", text);
+  e.preventDefault();
+});
