@@ -129,7 +129,7 @@ func ExampleErrorCodec() {
 		log.Fatal(err)
 	}
 
-	fmt.Println("stored:", len(found.DeadLetter.Failure.Text) < 200, strings.HasPrefix(found.DeadLetter.Failure.Text, compressed))
+	fmt.Println("stored:", len(found.DeadLetter.Failures.Newest().Text) < 200, strings.HasPrefix(found.DeadLetter.Failures.Newest().Text, compressed))
 	fmt.Println("shown:", len(shown.DeadLetter.LastError), shown.DeadLetter.LastError[:18])
 	// Output:
 	// stored: true true

@@ -69,9 +69,9 @@ func lineOf(d *core.DeadLetter) letterLine {
 	line := letterLine{
 		ID:        d.ID,
 		ChangedAt: d.ChangedAt,
-		Error:     d.Failure.Text,
-		FailedAt:  d.Failure.At,
-		FailedOn:  d.Failure.Node,
+		Error:     d.Failures.Newest().Text,
+		FailedAt:  d.Failures.Newest().At,
+		FailedOn:  d.Failures.Newest().Node,
 		Group:     d.Group,
 		Tags:      d.Tags.List(),
 	}
@@ -162,7 +162,7 @@ func parseLine(text []byte) (core.DeadLetter, error) {
 	d := core.DeadLetter{
 		ID:        line.ID,
 		ChangedAt: line.ChangedAt,
-		Failure:   core.Failure{At: line.FailedAt, Node: line.FailedOn, Text: line.Error},
+		Failures:  core.Failures{{At: line.FailedAt, Node: line.FailedOn, Text: line.Error}},
 		Group:     line.Group,
 		Tags:      tags,
 	}

@@ -118,7 +118,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		Held:         v.Held(),
 		Recoveries:   v.Recoveries,
 		FirstPush:    v.FirstPush.Time(),
-		LastFailure:  w.lastFailure(v.Failure),
+		LastFailure:  w.lastFailure(v.Failures.Newest()),
 		Tags:         v.Tags.List(),
 		Payloads:     w.merge.PushedAll(v.Payloads),
 		PayloadCount: v.Count,
@@ -160,7 +160,7 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 	d := DeadLetter{
 		ID:           v.ID,
 		ChangedAt:    v.ChangedAt.Time(),
-		LastFailure:  w.lastFailure(v.Failure),
+		LastFailure:  w.lastFailure(v.Failures.Newest()),
 		Group:        v.Group,
 		Tags:         v.Tags.List(),
 		Payloads:     w.merge.PushedAll(v.Payloads),

@@ -69,7 +69,7 @@ func enter[P any](ctx context.Context, s *Store, q *skein.Queue[P], job Job[P]) 
 	if job.Retries == 0 && job.LastError == "" {
 		return nil
 	}
-	back := core.PutBack{SameTime: true, RetryCount: job.Retries - 1, Failure: core.Failure{Text: core.ErrorText(job.LastError)}}
+	back := core.PutBack{SameTime: true, RetryCount: job.Retries - 1, Failures: core.Failures{{Text: core.ErrorText(job.LastError)}}}
 	return putBack(ctx, s, q.Name(), job.ID, back)
 }
 

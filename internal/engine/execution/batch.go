@@ -105,7 +105,7 @@ func (b *Batch) Token() int64 { return b.token }
 
 // LastError returns the text of job i's last failure, or "".
 func (b *Batch) LastError(i int) string {
-	if text := b.Claims[i].Failure.Text; text != "" {
+	if text := b.Claims[i].Failures.Newest().Text; text != "" {
 		return b.shard.Queue.Stored(text)
 	}
 	return ""

@@ -297,7 +297,7 @@ func TestPostgresAFailureHasATimeThatIsAnInstant(t *testing.T) {
 		page, err := w.store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
 		w.must(err)
 		for _, j := range page.Jobs {
-			if at := j.Failure.At; at < 0 || at > core.MaxInstant {
+			if at := j.Failures.Newest().At; at < 0 || at > core.MaxInstant {
 				t.Errorf("a list shows a failure at %d µs", at)
 			}
 		}

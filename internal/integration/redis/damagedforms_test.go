@@ -307,17 +307,17 @@ func TestRedisAFailureHasATimeThatIsAnInstant(t *testing.T) {
 	jobs, err := w.store.Jobs(t.Context(), ports.JobsRequest{PageRequest: page})
 	must(t, err)
 	for _, j := range jobs.Jobs {
-		times = append(times, j.Failure.At)
+		times = append(times, j.Failures.Newest().At)
 	}
 	claimed, err := w.store.Claimed(t.Context(), page)
 	must(t, err)
 	for _, c := range claimed.Claims {
-		times = append(times, c.Failure.At)
+		times = append(times, c.Failures.Newest().At)
 	}
 	morgue, err := w.store.Morgue(t.Context(), ports.MorgueRequest{PageRequest: page})
 	must(t, err)
 	for _, d := range morgue.DeadLetters {
-		times = append(times, d.Failure.At)
+		times = append(times, d.Failures.Newest().At)
 	}
 	for _, at := range times {
 		if at < 0 || at > core.MaxInstant {
