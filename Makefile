@@ -75,8 +75,8 @@ test:
 test-all: test
 	@failed=0; \
 	$(GOTESTSUM) -- $(FLAGS) -vet=off -race -timeout 80m ./... || failed=1; \
-	$(GOTESTSUM) -- $(FLAGS) $(SERVERS) -race -skip $(TWISTED) $(filter-out %/internal/repository,$(OTHERS)) || failed=1; \
-	$(GOTESTSUM) -- $(FLAGS) $(SERVERS) -race -run $(TWISTED) ./internal/integration/redis ./internal/integration/postgres \
+	$(GOTESTSUM) -- $(FLAGS) $(SERVERS) -race -skip '$(TWISTED)' $(filter-out %/internal/repository,$(OTHERS)) || failed=1; \
+	$(GOTESTSUM) -- $(FLAGS) $(SERVERS) -race -run '$(TWISTED)' ./internal/integration/redis ./internal/integration/postgres \
 		-rapid.checks=20 || failed=1; \
 	exit $$failed
 	$(MAKE) test-docker test-postgres fuzz

@@ -32,7 +32,7 @@ type auditRow struct {
 
 // auditPage lists the actions of operators, for a queue if the page is about one.
 func (c *call) auditPage() (*view, error) {
-	s, err := c.looker.look(c.r.Context())
+	s, err := c.look()
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import "github.com/skeinq/skein/inspect"
 type counted struct {
 	// Known is true if the store has been read, and Queue if the page's queue was found there.
 	Known, Queue bool
-	// All is the number of problems that the overview has, for users who may see all queues.
-	All int
-	// Wrong is the number of those that concern the page: all, or those of its queue.
+	// Red and Amber are the numbers of problems that the overview has.
+	Red, Amber int
+	// Wrong is the number of problems that concern the page: all, or those of its queue.
 	Wrong                  int
 	Waiting, Running, Dead int64
 }
@@ -18,8 +18,8 @@ type counted struct {
 // does.
 func (c *call) counted(live bool) (n counted) {
 	s, _, _ := c.looker.known()
-	if live {
-		if looked, err := c.looker.look(c.r.Context()); err == nil {
+	if s = c.sight.of(s); live {
+		if looked, err := c.look(); err == nil {
 			s = looked
 		}
 	}
@@ -29,13 +29,14 @@ func (c *call) counted(live bool) (n counted) {
 	}
 	n.Known = true
 
-	all := c.mayView("")
 	for at := range s.wrong {
-		own := c.queue != "" && s.wrong[at].Queue == c.queue
-		if all {
-			n.All++
+		switch l := &s.wrong[at]; signs[l.Kind][0] {
+		case "bad":
+			n.Red++
+		case "late", "nobody":
+			n.Amber++
 		}
-		if own || c.queue == "" && all {
+		if c.queue == "" || s.wrong[at].Queue == c.queue {
 			n.Wrong++
 		}
 	}

@@ -75,7 +75,7 @@ func TestHostileJobsAreText(t *testing.T) {
 	}
 	for _, text := range hostile {
 		if core.ValidateID(text) == nil {
-			r := request(http.MethodGet, "/search?"+url.Values{"id": {text}}.Encode(), nil)
+			r := request(http.MethodGet, "/search?"+url.Values{"for": {text}}.Encode(), nil)
 			w := answerOf(h.board, r)
 			if to, _ := url.Parse(w.Header().Get("Location")); w.Code != http.StatusSeeOther ||
 				to.Query().Get("id") != text || to.Host != "" {
@@ -192,7 +192,7 @@ func TestReloadWithoutScripts(t *testing.T) {
 	if got := link(t, page, "stop reloading"); got != "/queue?by=owner&q=orders" {
 		t.Errorf("reloading ends at %s", got)
 	}
-	saysNot(t, h.get("/search?id=nix&reload=1"), "refresh")
+	saysNot(t, h.get("/search?for=nix&reload=1"), "refresh")
 }
 
 // hostile are texts that try to be more than text.

@@ -42,11 +42,7 @@ type house struct {
 func newHouse(t testing.TB, o Options) *house {
 	t.Helper()
 	h := &house{t: t, now: epoch, turns: map[core.Shard]*ports.TurnRequest{}}
-	h.store = &faulty{Store: memory.New(memory.Options{Clock: func() time.Time {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.now
-	}})}
+	h.store = &faulty{Store: memory.New(memory.Options{Clock: h.clock})}
 	board, err := New(inspect.New(h.store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), o)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +91,13 @@ func (h *house) schedule(queue, id, name string, change func(*core.Schedule)) {
 	if err != nil || reply.Results[0] != ports.ScheduleChanged {
 		h.t.Fatalf("schedule %s of %s: %v, %v", name, id, reply.Results, err)
 	}
+}
+
+// clock is the store's. The dashboard's stands, unless a test gives it this one.
+func (h *house) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
 }
 
 func (h *house) advance(d time.Duration) {

@@ -30,7 +30,7 @@ type hiddenField struct{ Name, Value string }
 func (c *call) with(params ...string) string {
 	values := url.Values{}
 	for name, list := range c.r.URL.Query() {
-		if name != "did" && name != "n" {
+		if name != "did" && name != "n" && name != "try" {
 			values[name] = list
 		}
 	}

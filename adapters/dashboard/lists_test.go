@@ -99,13 +99,13 @@ func TestAnIDInSeveralQueues(t *testing.T) {
 	h.declare("mails", 1)
 	h.push("orders", "a", time.Hour, "p")
 	if w := answerOf(h.board, request(
-		http.MethodGet, "/search?id=a", nil,
+		http.MethodGet, "/search?for=a", nil,
 	)); w.Header().Get("Location") != "id?id=a&q=orders" {
 		t.Errorf("status %d to %q", w.Code, w.Header().Get("Location"))
 	}
 	h.push("mails", "a", time.Hour, "p")
-	says(t, h.get("/search?id=a"), "a is in 2 queues", "mails mails/0 queued")
-	says(t, h.get("/search?id=b"), "b not found: not queued, running or dead, and without a schedule")
+	says(t, h.get("/search?for=a"), "The id a is in 2 queues", "mails mails/0 queued")
+	says(t, h.get("/search?for=b"), "b not found: no queue has it in its name, and as an id it is not queued, running or dead, and without a schedule")
 	says(t, h.get("/id?q=orders&id=a"), "This id in other queues mails queued")
 	says(t, h.get("/id?q=orders&id=zz"), "Nothing is queued, claimed or dead for this id.")
 }
@@ -117,24 +117,24 @@ func TestAnIDWithSchedulesIsFound(t *testing.T) {
 	h.schedule("mails", "tenant-7", "nightly", nil)
 	h.schedule("mails", "tenant-7", "weekly", nil)
 	h.board.looker.acted()
-	w := answerOf(h.board, request(http.MethodGet, "/search?id=tenant-7", nil))
+	w := answerOf(h.board, request(http.MethodGet, "/search?for=tenant-7", nil))
 	if to := w.Header().Get("Location"); to != "id?id=tenant-7&q=mails" {
 		t.Errorf("status %d to %q: %s", w.Code, to, words(w.Body.String()))
 	}
 	says(t, h.get("/id?q=mails&id=tenant-7"), "its schedule nightly pushes at", "nightly tenant-7 ✓ fine")
 
 	h.push("orders", "tenant-7", time.Hour, "p")
-	says(t, h.get("/search?id=tenant-7"), "tenant-7 is in 2 queues", "orders orders/", "queued",
+	says(t, h.get("/search?for=tenant-7"), "The id tenant-7 is in 2 queues", "orders orders/", "queued",
 		"mails mails/0 2 schedules")
 	h.push("mails", "tenant-7", time.Hour, "p")
-	says(t, h.get("/search?id=tenant-7"), "mails mails/0 queued, 2 schedules")
+	says(t, h.get("/search?for=tenant-7"), "mails mails/0 queued, 2 schedules")
 }
 
 // A search states which schedules it could not read.
 func TestASearchThatDoesNotReachSchedules(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.store.schedulesAway = []core.Shard{{Queue: "orders", Index: 2}}
-	says(t, h.get("/search?id=b"), "b not found", "Unreachable shards, which are missing here: 1. orders/2")
+	says(t, h.get("/search?for=b"), "b not found", "Unreachable shards, which are missing here: 1. orders/2")
 
 	h.board = h.over(func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		if call.Method == "Schedules" {
@@ -142,10 +142,10 @@ func TestASearchThatDoesNotReachSchedules(t *testing.T) {
 		}
 		return next(ctx)
 	}, Options{})
-	says(t, h.get("/search?id=b"), "b not found", "Schedules of the id can't be read: orders:", "refused by the test")
-	saysNot(t, h.get("/search?id=b"), "without a schedule")
+	says(t, h.get("/search?for=b"), "b not found", "Schedules of the id can't be read: orders:", "refused by the test")
+	saysNot(t, h.get("/search?for=b"), "without a schedule")
 	h.push("orders", "b", time.Hour, "p")
-	says(t, h.get("/search?id=b"), "b is in 1 queue", "orders orders/", "Schedules of the id can't be read: orders:")
+	says(t, h.get("/search?for=b"), "The id b is in 1 queue", "orders orders/", "Schedules of the id can't be read: orders:")
 }
 
 func TestVerdictsAndTheirFacts(t *testing.T) {

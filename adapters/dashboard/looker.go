@@ -163,6 +163,7 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	if before != nil {
 		s.view, s.details, s.checked, s.cost, s.checksFailed, s.pausesAt =
 			before.view, before.details, before.checked, before.cost, before.checksFailed, before.pausesAt
+		s.answered, s.silent = before.answered, before.silent
 	}
 	s.view.ShowID = l.shown.ID
 
@@ -174,6 +175,9 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	b.wait(err)
 
 	if s.failed = err; err != nil {
+		if before == nil || before.failed == nil {
+			s.silent = s.at
+		}
 		s.view.Silence = l.shown.ErrorText("", "", err.Error())
 		if s.view.Now.IsZero() {
 			s.view.Now = s.at
@@ -183,6 +187,7 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 		return s
 	}
 
+	s.answered = s.at
 	s.view.Silence, s.view.Stats, s.view.Unreached = "", stats, unreached
 	s.view.Now = s.at
 	for at := range stats {

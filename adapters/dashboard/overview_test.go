@@ -72,7 +72,7 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		h.store.statsFail = nil
 		saysNot(t, h.get("/"), "does not answer")
 		h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
-		says(t, h.get("/"), "the store does not answer: dial tcp 10.0.0.1: refused", "orders", "waiting 1")
+		says(t, h.get("/"), "The store is silent No answer for", "dial tcp 10.0.0.1: refused", "orders", "waiting 1")
 
 		h.store.statsFail, h.store.away = nil, []core.Shard{{Queue: "orders", Index: 2}}
 		says(t, h.get("/"), "orders shard 2 can't be reached; the figures don't include it")

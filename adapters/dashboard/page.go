@@ -29,32 +29,34 @@ type route struct {
 	// whole is true if the page shows all queues and servers, even if the parameter q names a
 	// queue.
 	whole bool
-	run   func(*call) (*view, error)
+	// some is true if the page without a queue can be about those that its user may see.
+	some bool
+	run  func(*call) (*view, error)
 }
 
 // table returns all routes, below the prefix.
 func table() []route {
 	return []route{
-		{http.MethodGet, "{$}", false, false, true, (*call).overview},
-		{http.MethodGet, "queue", false, true, false, (*call).queuePage},
-		{http.MethodGet, "shards", false, true, false, (*call).shardsPage},
-		{http.MethodGet, "jobs", false, true, false, (*call).jobsPage},
-		{http.MethodGet, "id", false, true, false, (*call).idPage},
-		{http.MethodGet, "search", false, false, false, (*call).search},
-		{http.MethodGet, "busy", false, false, false, (*call).busyPage},
-		{http.MethodGet, "morgue", false, true, false, (*call).morguePage},
-		{http.MethodGet, "unreadable", false, true, false, (*call).unreadable},
-		{http.MethodGet, "tracked", false, true, false, (*call).trackedPage},
-		{http.MethodGet, "schedules", false, false, false, (*call).schedulesPage},
-		{http.MethodGet, "named", false, true, false, (*call).namedPage},
-		{http.MethodGet, "schedule", false, true, false, (*call).schedulePage},
-		{http.MethodGet, "backfill", true, true, false, (*call).backfillPage},
-		{http.MethodGet, "nodes", false, false, true, (*call).nodesPage},
-		{http.MethodGet, "store", false, false, true, (*call).storePage},
-		{http.MethodGet, "audit", false, false, false, (*call).auditPage},
-		{http.MethodPost, "act", true, false, false, (*call).act},
-		{http.MethodGet, "sheet", true, true, false, (*call).sheet},
-		{http.MethodGet, "steps", true, true, false, (*call).steps},
+		{method: http.MethodGet, path: "{$}", some: true, run: (*call).overview},
+		{method: http.MethodGet, path: "queue", needs: true, run: (*call).queuePage},
+		{method: http.MethodGet, path: "shards", needs: true, run: (*call).shardsPage},
+		{method: http.MethodGet, path: "jobs", needs: true, run: (*call).jobsPage},
+		{method: http.MethodGet, path: "id", needs: true, run: (*call).idPage},
+		{method: http.MethodGet, path: "search", some: true, run: (*call).search},
+		{method: http.MethodGet, path: "busy", some: true, run: (*call).busyPage},
+		{method: http.MethodGet, path: "morgue", needs: true, run: (*call).morguePage},
+		{method: http.MethodGet, path: "unreadable", needs: true, run: (*call).unreadable},
+		{method: http.MethodGet, path: "tracked", needs: true, run: (*call).trackedPage},
+		{method: http.MethodGet, path: "schedules", some: true, run: (*call).schedulesPage},
+		{method: http.MethodGet, path: "named", needs: true, run: (*call).namedPage},
+		{method: http.MethodGet, path: "schedule", needs: true, run: (*call).schedulePage},
+		{method: http.MethodGet, path: "backfill", acts: true, needs: true, run: (*call).backfillPage},
+		{method: http.MethodGet, path: "nodes", whole: true, run: (*call).nodesPage},
+		{method: http.MethodGet, path: "store", whole: true, run: (*call).storePage},
+		{method: http.MethodGet, path: "audit", run: (*call).auditPage},
+		{method: http.MethodPost, path: "act", acts: true, run: (*call).act},
+		{method: http.MethodGet, path: "sheet", acts: true, needs: true, run: (*call).sheet},
+		{method: http.MethodGet, path: "steps", acts: true, needs: true, run: (*call).steps},
 	}
 }
 
@@ -68,6 +70,7 @@ type call struct {
 	queue string
 	// allowed is true if the rights allow the page.
 	allowed bool
+	sight   sight
 	// cost is the time that the service spent on the request.
 	cost time.Duration
 }
@@ -91,7 +94,12 @@ type frame struct {
 	// Stores are links to all, where there are several.
 	Stores         []tab
 	Live, ReadOnly bool
-	Now            time.Time
+	// All is true if the user may see all queues and servers.
+	All bool
+	Now time.Time
+	// AsOf is the time of the page's figures. Silence is the store's, if it does not answer.
+	AsOf    time.Time
+	Silence *silence
 	// Rest is the number of milliseconds after which scripts request the page again. It grows with
 	// the duration of the calls that only this page makes.
 	Rest int64
@@ -189,16 +197,13 @@ func (c *call) begin(route *route) error {
 		}
 	}
 
-	of := c.queue
-	if route.whole {
-		of = ""
+	if c.r.Form.Get("try") != "" {
+		c.looker.retry()
 	}
-	if p := problemOf(c.viewing(of)); p != nil && p.Status == http.StatusUnauthorized {
-		return newProblem(p.Status, "Log in", "Name and password are missing or wrong. Reload the page to enter them.")
-	} else if p != nil {
-		return newProblem(p.Status, "Not allowed", "You don't have permission to see this.")
+	c.sight = sight{c: c, queues: map[string]bool{}}
+	if err := refused(c.sight.begin(route, c.queue)); err != nil {
+		return err
 	}
-
 	c.allowed = true
 	return nil
 }
@@ -218,6 +223,11 @@ func (c *call) fail(err error) {
 		p = newProblem(http.StatusInternalServerError, "The page can't be made", c.errorText("", "", err.Error()))
 	}
 
+	if p.Status >= http.StatusInternalServerError && c.r.Method == http.MethodGet {
+		copied := *p
+		copied.Again = c.with("try", "1")
+		p = &copied
+	}
 	if p.Back == "" && p.Status != http.StatusNotFound {
 		p = problemOf(leadingBack(p, c.list()))
 	}
@@ -290,6 +300,7 @@ func (c *call) show(v *view) {
 		Live:     v.live,
 		ReadOnly: c.o.API.ReadOnly,
 		Now:      c.looker.now(),
+		AsOf:     c.looker.now(),
 		Body:     v.body,
 		Rest:     service.RestAfter(c.cost, minRest, maxPageRest).Milliseconds(),
 	}
@@ -302,6 +313,7 @@ func (c *call) show(v *view) {
 	if c.allowed {
 		c.know(f)
 		f.Counts = c.counted(v.live)
+		c.date(f)
 	}
 
 	var b bytes.Buffer
@@ -313,8 +325,12 @@ func (c *call) show(v *view) {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Add("Vary", varies)
+	h.Set(asOfHeader, when{At: f.AsOf}.ISO())
 
 	page := b.Bytes()
+	if f.Silence != nil {
+		page = withoutActions(page)
+	}
 	if v.live {
 		l := liveOf(page)
 		c.sent.keep(l)
@@ -351,8 +367,22 @@ func (c *call) know(f *frame) {
 	if p := pickerOf(c.r); p != nil {
 		f.Stores = p.tabs(c.r)
 	}
-	if c.mayView("") {
-		f.Queues = c.looker.queues()
+	f.All = c.sight.all
+	for _, queue := range c.looker.queues() {
+		if c.sight.sees(queue) {
+			f.Queues = append(f.Queues, queue)
+		}
+	}
+}
+
+// date adds to a frame how old its figures are. Those that the page itself has read are of now.
+func (c *call) date(f *frame) {
+	f.AsOf, f.Silence = c.looker.age()
+	if f.Silence == nil && c.cost > 0 {
+		f.AsOf = f.Now
+	}
+	if f.Silence != nil {
+		f.Silence.Again = c.with("try", "1")
 	}
 }
 

@@ -10,8 +10,9 @@ import (
 // problem is an error in the form for a page.
 type problem struct {
 	service.Problem
-	// Back is the page to go back to, if there is one.
-	Back string
+	// Back is the page to go back to, if there is one. Again is the page's own address, if the store
+	// did not answer.
+	Back, Again string
 }
 
 func newProblem(status int, title, detail string) *problem {

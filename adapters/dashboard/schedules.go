@@ -44,8 +44,6 @@ type schedulesBody struct {
 	Now    time.Time
 	Filter scheduleFilter
 	Chips  []chip
-	// Hidden are fields of the form of the filter that have no choice.
-	Hidden []hiddenField
 	Table  scheduleTable
 	Sum    string
 	// Late is the tick that has been due longest, or nil if no tick is overdue.
@@ -101,11 +99,11 @@ func (c *call) schedulesPage() (*view, error) {
 		Stood: fields("back.contains", b.Filter.Name, "back.state", b.Filter.State),
 		May:   c.may(),
 	}
-	if c.mayView("") {
-		b.Chips = append(b.Chips, chipOf("q", c.queue, c.looker.queues()...))
-	} else {
-		b.Hidden = fields("q", c.queue)
+	var queues []string
+	for at := range s.view.Stats {
+		queues = append(queues, s.view.Stats[at].Queue.Name)
 	}
+	b.Chips = append(b.Chips, chipOf("q", c.queue, queues...))
 	b.Chips = append(b.Chips, chipOf("state", b.Filter.State, stateNames()...))
 
 	cal := c.calendar(s)

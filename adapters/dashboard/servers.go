@@ -111,7 +111,7 @@ type checkRow struct {
 
 // storePage shows the checks of the store, worst first.
 func (c *call) storePage() (*view, error) {
-	s, err := c.looker.look(c.r.Context())
+	s, err := c.look()
 	if err != nil {
 		return nil, err
 	}

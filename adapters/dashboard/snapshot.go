@@ -13,8 +13,9 @@ import (
 type snapshot struct {
 	view  wrong.View
 	wrong []wrong.Line
-	// at is the time when it was taken, by this process's clock.
-	at time.Time
+	// at is the time when it was taken, by this process's clock. answered is when the store answered
+	// last, silent is when it was asked in vain first after that.
+	at, answered, silent time.Time
 	// failed is the reason why the store could not be read now. Then the figures are the previous
 	// ones, or missing.
 	failed error
@@ -30,7 +31,7 @@ type snapshot struct {
 
 // seen returns the last snapshot, or the problem of a store that has not answered yet.
 func (c *call) seen() (*snapshot, error) {
-	s, err := c.looker.look(c.r.Context())
+	s, err := c.look()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func (c *call) seen() (*snapshot, error) {
 
 // of returns the snapshot and the statistics of the call's queue in it.
 func (c *call) of() (*snapshot, *inspect.QueueStats, error) {
-	s, err := c.looker.look(c.r.Context())
+	s, err := c.look()
 	if err != nil {
 		return nil, nil, err
 	}

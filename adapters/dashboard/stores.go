@@ -102,10 +102,15 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// shows reports whether the user who sends a request may see the overview.
+// shows reports whether the user who sends a request may see an overview, of all queues or of some
+// that are known.
 func (d *Dashboard) shows(r *http.Request) bool {
 	who, err := d.door.Admit(r)
-	return err == nil && (&call{Dashboard: d, r: r, who: who}).mayView("")
+	if err != nil {
+		return false
+	}
+	c := &call{Dashboard: d, r: r, who: who}
+	return c.mayView("") || slices.ContainsFunc(d.looker.queues(), c.mayView)
 }
 
 // picker is the group of stores that a page belongs to. It is in the context of the page's

@@ -67,7 +67,7 @@ func TestStoresShareAnAddress(t *testing.T) {
 	for _, want := range []string{
 		picked,
 		`<a href="../production/">production</a><a href="../billing.eu/" aria-current="true">billing.eu</a>`,
-		`<a class="name" href="./">billing.eu</a>`, "· billing.eu</title>",
+		`<a class="brand" href="./" title="billing.eu">billing.eu</a>`, "· billing.eu</title>",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in %s", want, page)

@@ -24,7 +24,7 @@ func allPages() []string {
 		"named?q=orders&name=yearly", "named?q=orders&name=yearly&state=fine", "schedule?q=orders&name=yearly&id=tenant-7",
 		at("schedule", "q", "wide", "name", strings.Repeat("long-name.", 12), "id", "tenant-7"),
 		"id?q=orders&id=tenant-7",
-		"search?id=twice", "search?id=tenant-7", "search?id=nobody-has-it",
+		"search?for=twice", "search?for=tenant-7", "search?for=nobody-has-it",
 		"sheet?q=orders&op=purge", "sheet?q=orders&op=delete",
 	}
 	ids := hostile

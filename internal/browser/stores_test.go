@@ -51,7 +51,7 @@ func TestTheStoresAreChosenByTheKeyboard(t *testing.T) {
 	b.until(`document.title.endsWith("· billing")`)
 	if name := eval[string](
 		b,
-		`document.querySelector(".bar .name").textContent + document.querySelector(".stores [aria-current]").textContent`,
+		`document.querySelector(".top .brand").textContent + document.querySelector(".stores [aria-current]").textContent`,
 	); name != "billingbilling" {
 		t.Errorf("the bar and the picker say %q", name)
 	}

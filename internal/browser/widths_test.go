@@ -16,7 +16,7 @@ func kinds() []string {
 		"schedules", "schedules?state=paused",
 		"backfill?q=orders&name=yearly&id=tenant-7&from=2001-01-01T00:00&to=2020-01-01T00:00",
 		"named?q=orders&name=yearly", "schedule?q=orders&name=yearly&id=tenant-7",
-		"nodes", "store", "audit", "search?id=twice", "sheet?q=orders&op=purge",
+		"nodes", "store", "audit", "search?for=twice", "sheet?q=orders&op=purge",
 		at("id", "q", "orders", "id", hostile[0]),
 	}
 }

@@ -5,10 +5,11 @@ const main = document.getElementById("main");
 // The store's clock, as the page had it.
 let offset = Date.parse(document.body.dataset.now) - Date.now();
 let stopped = false;
-let silent = false;
+// lost says that the server of this page gives no answer, and asOf is the time of the figures, by the store's clock.
+let lost = false;
+let asOf = Date.parse(document.body.dataset.asOf);
 // The page as the server sent it last.
 let held = null;
-let seen = Date.now();
 // rest is how long to leave the server alone, as it says.
 let rest = Number(document.body.dataset.rest);
 let last = Date.now();
@@ -81,8 +82,29 @@ function tick() {
   }
   const age = document.getElementById("age");
   if (!age) return;
-  age.textContent = stopped ? "stopped" : silent ? "● no answer for " + span(Date.now() - seen) : "updated " + span(Date.now() - seen) + " ago";
-  age.className = silent && !stopped ? "bad" : "";
+  const old = span(Math.max(0, Date.now() + offset - asOf)), stale = lost || "silent" in document.body.dataset;
+  age.textContent = stopped ? "stopped" : old + (stale ? " old" : " ago");
+  age.title = "the age of the figures";
+  age.parentElement.classList.toggle("old", stale && !stopped);
+  notice.hidden = !lost || stopped;
+  notice.lastChild.textContent = "The server of this page does not answer. All figures are " + old + " old.";
+  main.classList.toggle("stale", stale);
+}
+
+// notice is the banner of a server that gives no answer.
+const notice = document.createElement("div");
+notice.className = "banner";
+notice.hidden = true;
+notice.append(document.createElement("b"), document.createElement("p"));
+notice.firstChild.className = "bad";
+notice.firstChild.textContent = "▨ No answer";
+notice.setAttribute("role", "alert");
+main.before(notice);
+
+// silence turns actions off and on again: those of a silent store would fail.
+function silence(silent) {
+  document.body.toggleAttribute("data-silent", silent);
+  for (const form of document.querySelectorAll("form[method=post]")) form.inert = silent;
 }
 
 // ask asks for the page again and puts what has changed into this one.
@@ -99,15 +121,15 @@ function ask() {
     asking = null;
     // A page without a tag is somebody else's, such as that of a proxy whose session is over.
     const live = r.status === 200 && r.response?.body?.dataset.tag;
-    silent = !live && r.status !== 304;
-    if (r.status === 304) seen = Date.now();
+    lost = !live && r.status !== 304;
+    asOf = Date.parse(r.getResponseHeader("Skein-As-Of")) || asOf;
     if (live) {
-      seen = Date.now();
       complete(r.response);
       held = r.response;
       offset = Date.parse(r.response.body.dataset.now) - Date.now();
       rest = Number(r.response.body.dataset.rest) || rest;
       take(r.response);
+      silence("silent" in r.response.body.dataset);
     }
     tick();
   };
@@ -186,7 +208,7 @@ function own(n) {
   return n.nodeType === Node.ELEMENT_NODE && n.classList.contains("cursor");
 }
 
-const figures = ["class", "title", "datetime", "data-clock", "d", "x", "y", "aria-label", "max", "value", "width", "height"];
+const figures = ["class", "title", "inert", "datetime", "data-clock", "d", "x", "y", "aria-label", "max", "value", "width", "height"];
 
 function update(a, b) {
   if (a.nodeType === Node.TEXT_NODE) {
@@ -355,25 +377,18 @@ if (here.searchParams.has("did")) {
   history.replaceState(null, "", here);
 }
 
-// The picker of queues needs no button for who points. By the keyboard a queue is chosen first, and then asked for by Enter or the button: whoever
-// goes through the list must not be taken away at each name.
-let typed = false;
-const picker = document.querySelector(".pick select");
-picker?.addEventListener("pointerdown", () => { typed = false; });
-picker?.addEventListener("keydown", (e) => {
-  typed = true;
-  if (e.key === "Enter" && picker.value) picker.form.requestSubmit();
+// Lists behind a word are left by Escape, and by a click elsewhere.
+const lists = document.querySelectorAll(".top details, .sub details");
+for (const list of lists) {
+  list.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape") return;
+    list.open = false;
+    list.querySelector("summary").focus();
+  });
+}
+document.addEventListener("click", (e) => {
+  for (const list of lists) if (!list.contains(e.target)) list.open = false;
 });
-picker?.addEventListener("change", () => { if (!typed) picker.form.requestSubmit(); });
-
-// The picker of stores is left by Escape, and by a click elsewhere.
-const stores = document.querySelector(".stores");
-stores?.addEventListener("keydown", (e) => {
-  if (e.key !== "Escape") return;
-  stores.open = false;
-  stores.querySelector("summary").focus();
-});
-document.addEventListener("click", (e) => { if (stores && !stores.contains(e.target)) stores.open = false; });
 
 // What a payload is shown as can be copied, and times may be written as local ones.
 document.addEventListener("click", (e) => {

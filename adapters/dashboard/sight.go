@@ -1,0 +1,101 @@
+package dashboard
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
+)
+
+// sight is what the user of a request may see.
+type sight struct {
+	c *call
+	// all is true if it is all queues and all servers.
+	all    bool
+	queues map[string]bool
+}
+
+// sees reports whether the user may see a queue. Each queue is asked for once.
+func (s *sight) sees(queue string) bool {
+	if s.all {
+		return true
+	}
+	may, known := s.queues[queue]
+	if !known {
+		may = s.c.mayView(queue)
+		s.queues[queue] = may
+	}
+	return may
+}
+
+// begin decides whether the user may see a page about a queue or, for "", about all. A page that can
+// be about some queues is also for users who may not see all of them.
+func (s *sight) begin(route *route, queue string) error {
+	err := s.c.viewing("")
+	s.all = err == nil
+	switch {
+	case route.whole:
+	case queue != "":
+		err = s.c.viewing(queue)
+	case err != nil && route.some && s.any():
+		return nil
+	}
+	return err
+}
+
+// any reports whether the user may see one of the store's queues.
+func (s *sight) any() bool {
+	looked, err := s.c.looker.look(s.c.r.Context())
+	return err == nil && slices.ContainsFunc(looked.view.Stats, func(q inspect.QueueStats) bool { return s.sees(q.Queue.Name) })
+}
+
+// of returns the part of a snapshot that the user may see: the queues, what is wrong with them, and
+// the servers that run them.
+func (s *sight) of(whole *snapshot) *snapshot {
+	if s.all || whole == nil {
+		return whole
+	}
+
+	part := *whole
+	part.view.Stats, part.view.Nodes, part.view.Unreached, part.wrong = nil, nil, nil, nil
+	for _, q := range whole.view.Stats {
+		if s.sees(q.Queue.Name) {
+			part.view.Stats = append(part.view.Stats, q)
+		}
+	}
+	for _, n := range whole.view.Nodes {
+		if slices.ContainsFunc(n.Queues, s.sees) {
+			part.view.Nodes = append(part.view.Nodes, n)
+		}
+	}
+	for _, sh := range whole.view.Unreached {
+		if s.sees(sh.Queue) {
+			part.view.Unreached = append(part.view.Unreached, sh)
+		}
+	}
+	for _, l := range whole.wrong {
+		if l.Kind == wrong.NoAnswer || l.Queue != "" && s.sees(l.Queue) {
+			part.wrong = append(part.wrong, l)
+		}
+	}
+	return &part
+}
+
+// look returns the part of the present snapshot that the user may see.
+func (c *call) look() (*snapshot, error) {
+	s, err := c.looker.look(c.r.Context())
+	return c.sight.of(s), err
+}
+
+// refused returns the problem of a page that the user may not see.
+func refused(err error) error {
+	p := problemOf(err)
+	if p == nil {
+		return nil
+	}
+	if p.Status == http.StatusUnauthorized {
+		return newProblem(p.Status, "Log in", "Name and password are missing or wrong. Reload the page to enter them.")
+	}
+	return newProblem(p.Status, "Not allowed", "You don't have permission to see this.")
+}

@@ -1,0 +1,71 @@
+package dashboard
+
+import (
+	"regexp"
+	"time"
+)
+
+// silence is a store that does not answer now.
+type silence struct {
+	// Since is when it answered last or, if it never has, when it was first asked in vain.
+	Since when
+	// Never is true if it has never answered.
+	Never bool
+	Error string
+	// Figures is the time of the figures that pages still show, by the store's clock.
+	Figures when
+	// Next is when the store is asked again, if a page asks for it.
+	Next when
+	// Again is the page's address, which asks at once.
+	Again string
+}
+
+// age returns the time of the newest figures, by the store's clock, and the silence of the store if
+// it did not answer the last look.
+func (l *looker) age() (asOf time.Time, s *silence) {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		return now, nil
+	}
+
+	clock := l.clock()
+	since := l.last.answered
+	if since.IsZero() {
+		since = l.last.silent
+	}
+
+	asOf = now.Add(since.Sub(clock))
+	if l.last.failed == nil {
+		return asOf, nil
+	}
+
+	return asOf, &silence{
+		Since:   when{asOf, now},
+		Never:   l.last.answered.IsZero(),
+		Error:   l.last.view.Silence,
+		Figures: when{asOf, now},
+		Next:    when{now.Add(l.next.Sub(clock)), now},
+	}
+}
+
+// retry makes the next page ask a store that did not answer the last look.
+func (l *looker) retry() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != nil && l.last.failed != nil {
+		l.stale = true
+	}
+}
+
+// asOfHeader has the time of a page's figures, also where the page itself is not sent again.
+const asOfHeader = "Skein-As-Of"
+
+// post matches the beginning of a form that acts.
+var post = regexp.MustCompile(`<form method="post"`)
+
+// withoutActions returns a page whose actions are off, since the store would not answer them.
+func withoutActions(page []byte) []byte {
+	return post.ReplaceAll(page, []byte(`<form inert method="post"`))
+}

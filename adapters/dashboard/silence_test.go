@@ -1,0 +1,155 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+)
+
+// Each page shows that the store is silent, how old its figures are, and has its actions off. Once
+// the store answers, all is as before.
+func TestASilentStoreShowsOnEveryPage(t *testing.T) {
+	pages := []string{"/", "/queue?q=orders", "/shards?q=orders", "/nodes", "/store", "/jobs?q=orders", "/busy?q=orders"}
+	h := furnished(t, Options{})
+	h.board.looker.clock = h.clock
+	for _, page := range pages {
+		h.get(page)
+	}
+	answered := h.board.looker.last.view.Now
+	h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
+	h.advance(maxRest + time.Second)
+
+	for _, page := range pages {
+		w := answerOf(h.board, request(http.MethodGet, page, nil))
+		got := w.Body.String()
+		says(t, got, "The store is silent No answer for", "dial tcp 10.0.0.1: refused", "Actions are off", "Try now")
+		if !strings.Contains(got, " data-silent") || strings.Contains(got, `<form method="post"`) {
+			t.Errorf("%s is not marked as silent, or has an action: %s", page, words(got))
+		}
+		if asOf := w.Header().Get(asOfHeader); asOf != (when{At: answered}).ISO() || !strings.Contains(got, `data-as-of="`+asOf) {
+			t.Errorf("%s has the age %q, want %v", page, asOf, answered)
+		}
+	}
+
+	h.store.statsFail = nil
+	looks := h.store.looks
+	saysNot(t, h.get("/queue?q=orders&try=1"), "The store is silent", "try=1")
+	if h.store.looks != looks+1 {
+		t.Errorf("%d looks for a retry, want 1", h.store.looks-looks)
+	}
+	for _, page := range pages {
+		got := h.get(page)
+		saysNot(t, got, "The store is silent")
+		if strings.Contains(got, " inert") || strings.Contains(got, "data-silent") {
+			t.Errorf("%s is still off: %s", page, words(got))
+		}
+	}
+}
+
+// A page that has not changed has the age of its figures too.
+func TestAnUnchangedPageHasItsAge(t *testing.T) {
+	h := furnished(t, Options{})
+	h.board.looker.clock = h.clock
+	h.get("/nodes")
+	first := answerOf(h.board, request(http.MethodGet, "/nodes", nil))
+	h.advance(minRest)
+
+	r := request(http.MethodGet, "/nodes", nil)
+	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
+	second := answerOf(h.board, r)
+	if second.Code != http.StatusNotModified || second.Header().Get(asOfHeader) <= first.Header().Get(asOfHeader) {
+		t.Errorf("status %d, of %q after %q", second.Code, second.Header().Get(asOfHeader), first.Header().Get(asOfHeader))
+	}
+}
+
+// The page of a store that has never answered offers to ask again.
+func TestAStoreThatNeverAnsweredCanBeRetried(t *testing.T) {
+	h := furnished(t, Options{})
+	h.store.statsFail = errors.New("refused")
+	h.board.looker.last = nil
+	got := answerOf(h.board, request(http.MethodGet, "/queue?q=orders", nil))
+	if got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), `href="queue?q=orders&amp;try=1"`) {
+		t.Errorf("status %d: %s", got.Code, words(got.Body.String()))
+	}
+	says(t, got.Body.String(), "It has not answered for")
+	h.store.statsFail = nil
+	says(t, h.get("/queue?q=orders&try=1"), "orders", "waiting")
+}
+
+var anyLink = regexp.MustCompile(`(?:href|action)="([^"#]+)"`)
+
+// A user with rights for some queues has a home with them, and each link of his pages works. No page
+// has the name of another queue.
+func TestRightsForSomeQueuesHaveAHome(t *testing.T) {
+	h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Queue != "orders" && a.Queue != "mails" {
+			return errors.New("not yours")
+		}
+		return nil
+	}}})
+	h.declare("mails", 2)
+	h.declare("secrets", 1)
+	h.push("secrets", "runs", 0, "p")
+	h.schedule("secrets", "a", "hidden-plan", nil)
+	h.board.looker.acted()
+
+	home := h.get("/")
+	says(t, home, "You see 2 queues.", "orders", "mails")
+	seen := map[string]bool{}
+	for _, page := range []string{"./", "queue?q=orders", "busy", "schedules", "search?for=r", "search?for=runs", "id?q=orders&id=runs"} {
+		w := answerOf(h.board, request(http.MethodGet, "/"+strings.TrimPrefix(page, "./"), nil))
+		saysNot(t, w.Body.String(), "secrets", "hidden-plan")
+		for _, link := range anyLink.FindAllStringSubmatch(w.Body.String(), -1) {
+			to := strings.ReplaceAll(link[1], "&amp;", "&")
+			if seen[to] || to == "act" || to == "search" || strings.HasPrefix(to, "api/") {
+				continue
+			}
+			seen[to] = true
+			if got := answerOf(h.board, request(http.MethodGet, "/"+strings.TrimPrefix(to, "./"), nil)); got.Code >= 400 {
+				t.Errorf("%s links to %s: status %d", page, to, got.Code)
+			}
+		}
+	}
+	if len(seen) < 20 {
+		t.Errorf("only %d links were followed", len(seen))
+	}
+
+	if to := answerOf(h.board, request(http.MethodGet, "/search?for=secrets", nil)); to.Code != http.StatusOK ||
+		!strings.Contains(to.Body.String(), "not found") {
+		t.Errorf("a queue of others is found: status %d", to.Code)
+	}
+}
+
+// One search finds queues by a part of their names, and ids. It goes to the only hit.
+func TestOneSearchForQueuesAndIDs(t *testing.T) {
+	h := newHouse(t, Options{})
+	for _, queue := range []string{"mails", "mails.eu", "Mailing"} {
+		h.declare(queue, 1)
+	}
+	h.push("orders", "mails", time.Hour, "p")
+	h.push("orders", "ail", time.Hour, "p")
+	h.get("/")
+
+	for text, want := range map[string]string{
+		"mails.eu": "queue?q=mails.eu",
+		"ord":      "queue?q=orders",
+		"MAILI":    "queue?q=Mailing",
+		"ail":      "id?id=ail&q=orders", // an id counts more than a part of a name
+		"mail":     "",
+		"mails":    "", // a queue and an id
+	} {
+		w := answerOf(h.board, request(http.MethodGet, "/search?for="+text, nil))
+		if got := w.Header().Get("Location"); got != want {
+			t.Errorf("%q leads to %q, want %q: %s", text, got, want, words(w.Body.String()))
+		}
+	}
+	says(t, h.get("/search?for=mails"), "Hits for mails Queues mails mails.eu", "The id mails is in 1 queue Queue Shard Where orders")
+	if w := answerOf(h.board, request(http.MethodGet, "/search?for="+strings.Repeat("x", 600), nil)); w.Code != http.StatusBadRequest {
+		t.Errorf("status %d of a text that is too long", w.Code)
+	}
+}
