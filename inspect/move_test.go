@@ -105,7 +105,7 @@ func oddJobs() []core.Job {
 		RetryCount: 24,
 		Recoveries: 3,
 		FirstPush:  12345,
-		Failures:   core.Failures{{Text: "é\n\"<\u2028"}},
+		Failures:   core.Failures{{Text: "é\n\"<\u2028"}, {At: 5, Node: "web-1"}, {Text: "older"}},
 		Tags:       "B\x1fa, b\x1fé",
 	}
 	many := core.Job{ID: "many", State: failed}

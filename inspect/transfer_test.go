@@ -35,7 +35,7 @@ func oddLetters() []core.DeadLetter {
 		{
 			ID:        "odd",
 			ChangedAt: core.MaxInstant,
-			Failures:  core.Failures{{Text: "é\n\"<\u2028"}},
+			Failures:  core.Failures{{Text: "é\n\"<\u2028"}, {At: 5, Node: "web-1"}, {Text: "older"}, {At: 1}, {Text: "fifth"}},
 			Group:     "g<é>",
 			Tags:      "<a>\x1fB\x1fé",
 			Payloads: []core.Payload{
