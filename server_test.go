@@ -373,6 +373,9 @@ func TestEachServerOptionCounts(t *testing.T) {
 
 			h := queue.JobHandler(func(_ context.Context, j *skein.Job[string]) error {
 				last = j.LastError
+				if f := j.Failures(); last != "" && (f[0].Text != last || f[0].At.IsZero()) {
+					t.Errorf("the failures are %+v, want the newest to be %q", f, last)
+				}
 				return skein.RetryIn(0, errors.New("boom "+last))
 			})
 

@@ -60,8 +60,8 @@ type Failure struct {
 	// At and On are as LastFailedAt and LastFailedOn of a [LastFailure].
 	At time.Time `json:"at,omitzero" class:"public" doc:"when it was; absent if it is unknown"`
 	On string    `json:"on,omitempty" class:"public" doc:"the name of the server that ran the job then"`
-	// Text may be truncated, since the texts of all failures have at most 4 KiB together. The text of
-	// the newest is whole.
+	// Text of a failure before the newest may be truncated or empty, since the texts of all failures
+	// have at most 4 KiB together.
 	Text string `json:"text,omitempty" class:"error" doc:"the text of the error; of an older failure it may be truncated or absent"`
 }
 
