@@ -236,7 +236,7 @@ func TestPostgresADamagedFailureStopsNothing(t *testing.T) {
 	t.Parallel()
 	for _, damaged := range []string{
 		`{}`, `"boom"`, `5`, `["boom"]`, `[[]]`, `[{"text":5}]`, `[{"text":"a","node":{}}]`, `[{"text":"a","at":"now"}]`,
-		`[{"text":"a","at":1.5}]`, `[{"text":"a","at":9223372036854775808}]`,
+		`[{"text":"a","at":1.5}]`, `[{"text":"a"},5]`, `[{"text":"a"},{"text":[]}]`, `[{"text":"a","at":9223372036854775808}]`,
 	} {
 		t.Run(damaged, func(t *testing.T) {
 			t.Parallel()

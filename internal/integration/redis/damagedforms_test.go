@@ -80,7 +80,11 @@ func TestRedisEachDamageOfADeadLetterIsSeen(t *testing.T) {
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	replace := func(text string) func(string) string { return func(string) string { return text } }
 	group := len(core.BuriedByHand)
+	list := "\x00\x00\x00\x1b" + strings.Repeat("\x00", 8) + "\x00" + "\x00\x00\x00\x0e" + core.BuriedByHand
 	for name, change := range map[string]func(string) string{
+		"a second failure that is cut": func(s string) string {
+			return strings.Replace(s, list, "\x00\x00\x00\x20"+list[4:]+"short", 1)
+		},
 		"nothing at all":              replace(""),
 		"no group":                    func(s string) string { return "\x00" + s[1+group:] },
 		"a group alone":               func(s string) string { return s[:1+group] },
