@@ -56,7 +56,8 @@ type ErrorCodec struct {
 	// again with half of the text.
 	Encode func(text string) string
 	// Decode is the inverse of Encode. It is also called with texts that Encode did not make, such
-	// as those of recoveries and operators. It must return them unchanged.
+	// as those of recoveries and operators, and with texts of older failures that were truncated. It
+	// must return them unchanged.
 	Decode func(stored string) string
 }
 

@@ -42,8 +42,7 @@ func (l Failures) Newest() Failure {
 
 // With returns the list after one more failure, as [Failures.Stored] returns it.
 func (l Failures) With(newest Failure) Failures {
-	kept := l[:min(len(l), MaxFailures-1)]
-	return append(append(make(Failures, 0, 1+len(kept)), newest), kept...).Stored()
+	return append(Failures{newest}, l...).Stored()
 }
 
 // Stored returns the list in the form in which stores keep it (docs/rules.md 1): each failure as
