@@ -1,7 +1,6 @@
 package core
 
 import (
-	"math"
 	"math/bits"
 	"time"
 )
@@ -10,8 +9,8 @@ import (
 const HistogramBuckets = 64
 
 // Histogram counts durations in logarithmic buckets, two per octave, from under 16 µs to over 9
-// hours. Within that range a quantile is never too small. From 16 µs on it is too large by at most
-// half of the true value. The zero value is empty.
+// hours. Within that range a quantile is in the same bucket as the true value, so from 16 µs on it is
+// wrong by at most half of that. The zero value is empty.
 type Histogram [HistogramBuckets]uint64
 
 // smallest is the exponent of the first bucket's bound: 2^4 µs.
@@ -65,28 +64,30 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Quantile returns the quantile q of the counted durations, rounded up: the end of the bucket that
-// has the quantile. If that is the last bucket, Quantile returns its start. q is limited to 0 … 1;
-// 0 stands for the smallest duration. For an empty histogram Quantile returns 0.
+// Quantile returns the quantile q of the counted durations. It is interpolated between the bounds of
+// the bucket that has the quantile, as if the durations in a bucket were spread evenly over it, like
+// Prometheus's histogram_quantile. If that is the last bucket, Quantile returns its start. q is
+// limited to 0 … 1; 0 stands for the smallest duration. For an empty histogram Quantile returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	total := h.Count()
 	if total == 0 {
 		return 0
 	}
+	rank := max(0, min(q, 1)) * float64(total)
 
-	q = max(0, min(q, 1))
-	want := max(1, uint64(math.Ceil(q*float64(total))))
-
-	var seen uint64
+	var before uint64
 	for i, c := range h {
-		seen += c
-		if seen >= want {
-			from, to := BucketBounds(i)
-			if i == HistogramBuckets-1 {
-				return from
-			}
-			return to
+		if c == 0 || float64(before+c) < rank {
+			before += c
+			continue
 		}
+
+		from, to := BucketBounds(i)
+		if i == HistogramBuckets-1 {
+			return from
+		}
+		part := max(0, rank-float64(before)) / float64(c)
+		return (from + time.Duration(part*float64(to-from))).Truncate(time.Microsecond)
 	}
 
 	return bucketStart(HistogramBuckets - 1)

@@ -76,7 +76,7 @@ func drawDuration(t *rapid.T) time.Duration {
 		rapid.IntRange(0, 62).Draw(t, "octaves"))
 }
 
-func TestQuantileIsTheEndOfTheBucketThatHoldsIt(t *testing.T) {
+func TestQuantileIsInTheBucketThatHoldsIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOfN(rapid.Custom(drawDuration), 1, 50).Draw(t, "durations")
 		q := rapid.Float64Range(0, 1).Draw(t, "q")
@@ -96,12 +96,33 @@ func TestQuantileIsTheEndOfTheBucketThatHoldsIt(t *testing.T) {
 			if got != from {
 				t.Fatalf("past the last bucket's start: %v, want %v", got, from)
 			}
-		case got != to:
+		case got < from || got > to:
 			t.Fatalf("the %v quantile of %v is %v: got %v", q, durations, exact, got)
-		case exact >= 16*time.Microsecond && float64(got) > 1.5*float64(exact):
+		case exact >= 16*time.Microsecond && math.Abs(float64(got-exact)) > 0.5*float64(exact):
 			t.Fatalf("%v instead of %v is off by more than a half", got, exact)
 		}
+		if more := h.Quantile(q + 0.01); more < got {
+			t.Fatalf("the %v quantile is %v, and a larger one %v", q, got, more)
+		}
 	})
+}
+
+// Within a bucket a quantile grows evenly, so that it does not jump from one bound to the next.
+func TestQuantileIsInterpolated(t *testing.T) {
+	var h core.Histogram
+	for range 100 {
+		h.Observe(time.Second) // 786.432 ms to 1,048.576 ms
+	}
+	for q, want := range map[float64]time.Duration{
+		0:    786_432 * time.Microsecond,
+		0.25: 851_968 * time.Microsecond,
+		0.5:  917_504 * time.Microsecond,
+		1:    1_048_576 * time.Microsecond,
+	} {
+		if got := h.Quantile(q); got != want {
+			t.Errorf("the %v quantile is %v, want %v", q, got, want)
+		}
+	}
 }
 
 func TestQuantileEdges(t *testing.T) {
@@ -111,7 +132,7 @@ func TestQuantileEdges(t *testing.T) {
 	}
 	h.Observe(time.Minute)
 
-	_, ms := core.BucketBounds(bucketFor(time.Millisecond))
+	from, ms := core.BucketBounds(bucketFor(time.Millisecond))
 	_, minute := core.BucketBounds(bucketFor(time.Minute))
 
 	tests := []struct {
@@ -121,11 +142,11 @@ func TestQuantileEdges(t *testing.T) {
 		want time.Duration
 	}{
 		{"empty", &empty, 0.5, 0},
-		{"the smallest", &h, 0, ms},
+		{"the smallest", &h, 0, from},
 		{"99 %", &h, 0.99, ms},
-		{"above 99 %", &h, 0.991, minute},
+		{"in the middle", &h, 0.495, from + (ms-from)/2},
 		{"the largest", &h, 1, minute},
-		{"below 0 is the smallest", &h, -3, ms},
+		{"below 0 is the smallest", &h, -3, from},
 		{"above 1 is the largest", &h, 3, minute},
 	}
 

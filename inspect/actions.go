@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -71,6 +72,14 @@ type ActionsOptions struct {
 	// Queue limits the list to actions on this queue. Empty means all queues and servers. An
 	// unknown queue has no actions.
 	Queue string
+	// ID limits the list to actions that named this id, as far as their records have it: see
+	// Action.IDs. Empty means all actions.
+	ID string
+}
+
+// chooses reports whether the list has an action.
+func (o *ActionsOptions) chooses(a *ports.Action) bool {
+	return (o.Queue == "" || a.Queue == o.Queue) && (o.ID == "" || slices.Contains(a.IDs, auditText(o.ID)))
 }
 
 // Actions lists the actions that operators started through an Inspector, in this process and in
@@ -88,7 +97,7 @@ func (i *Inspector) Actions(ctx context.Context, o ActionsOptions) iter.Seq2[Act
 
 			for at := range page {
 				r.Before = page[at].At
-				if o.Queue != "" && page[at].Queue != o.Queue {
+				if !o.chooses(&page[at]) {
 					continue
 				}
 				if !yield(actionOf(&page[at]), nil) {

@@ -68,6 +68,7 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"discard":       func() error { _, err := i.Discard(ctx, core.Shard{Queue: "orders"}, "key"); return err },
 		"import":        func() error { return bulk(i.Import(ctx, "orders", sequence(nil, nil), nil)) },
 		"edit":          func() error { return bulk(i.Edit(ctx, "orders", inspect.DeadIDs(one...), upper)) },
+		"edit job":      func() error { return bulk(i.EditJob(ctx, "orders", "x", nil, upper)) },
 		"edit payloads": func() error { return bulk(i.Edit(ctx, "orders", inspect.DeadPayloads(named...), upper)) },
 		"edit all": func() error {
 			return bulk(i.Edit(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{}), upper))

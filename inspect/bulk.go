@@ -29,7 +29,9 @@ type BulkOptions struct {
 	// refuses a Prefix.
 	Prefix string
 	// Group limits an action on dead letters to those of a group, a name that [Inspector.Groups]
-	// has returned. Empty means all groups. It can't be combined with Prefix.
+	// has returned. It limits an action on jobs to those that have failed and whose error is of the
+	// group of an ErrorPart of [Inspector.Errors]; the action then reads the text of each error.
+	// Empty means all groups. It can't be combined with Prefix.
 	Group string
 	// Limit ends this call after it has handled the given number of jobs or dead letters, without
 	// an error and with Result.Checkpoint. 0 means no limit.

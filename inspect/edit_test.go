@@ -119,3 +119,35 @@ func TestAnEditWithoutAFunctionIsRefused(t *testing.T) {
 
 	s.holds(before...)
 }
+
+// A queued job keeps its state when its payloads are edited, and a claimed job is not edited.
+func TestAQueuedJobIsEdited(t *testing.T) {
+	s := newFixture(t)
+	s.push("a", 0, "p1", "p2", "p3")
+	s.fail("boom")
+	edit := func(_ string, p core.Payload) ([]byte, bool, error) {
+		return append([]byte("new "), p.Data...), true, nil
+	}
+
+	result, err := s.EditJob(t.Context(), "orders", "a", [][]byte{[]byte("p2"), []byte("none")}, edit)
+	if err != nil || result.Handled != 1 || result.Done != 1 || result.Total != 1 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	s.holds("queued a at 1h0m0s retries 1 [p1 new p2 p3] boom")
+
+	if result, err = s.EditJob(t.Context(), "orders", "a", nil, edit); err != nil || result.Handled != 3 {
+		t.Errorf("all: %+v, %v", result, err)
+	}
+	s.holds("queued a at 1h0m0s retries 1 [new p1 new new p2 new p3] boom")
+	if _, err := s.EditJob(t.Context(), "orders", "a", nil, nil); !errors.Is(err, inspect.ErrInvalidOptions) {
+		t.Errorf("without a function: %v", err)
+	}
+
+	s.push("c", 0, "q")
+	s.claim()
+	for _, id := range []string{"c", "none"} {
+		if result, err := s.EditJob(t.Context(), "orders", id, nil, edit); err != nil || result.Handled != 0 {
+			t.Errorf("%s: %+v, %v", id, result, err)
+		}
+	}
+}

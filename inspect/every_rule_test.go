@@ -147,6 +147,17 @@ func TestCopiesOfEqualBytesAreNamedTogether(t *testing.T) {
 	r, err = c.Delete(t.Context(), "counted",
 		inspect.FirstPayloads(inspect.FirstPayload{ID: "a", Data: []byte("y")}, inspect.FirstPayload{ID: "nobody"}))
 	c.handled("DeleteFirst", r, err, 1)
+	again := func(_ string, p core.Payload) ([]byte, bool, error) { return p.Data, p.Score == 1, nil }
+	r, err = c.EditJob(t.Context(), "counted", "a", [][]byte{[]byte("x")}, again)
+	c.handled("EditJob that changes nothing", r, err, 0)
+	away := func(_ string, p core.Payload) ([]byte, bool, error) { return []byte("y"), p.Score == 3, nil }
+	r, err = c.EditJob(t.Context(), "counted", "a", [][]byte{[]byte("x")}, away)
+	c.handled("EditJob", r, err, 1)
+	c.has("counted", "a", []string{"y@3", "z@4", "x@5"}, []string{"x@1"})
+	back := func(_ string, p core.Payload) ([]byte, bool, error) { return []byte("x"), true, nil }
+	r, err = c.EditJob(t.Context(), "counted", "a", [][]byte{[]byte("y")}, back)
+	c.handled("EditJob back", r, err, 1)
+
 	r, err = c.Bury(t.Context(), "counted", inspect.JobIDs("a"))
 	c.handled("Bury", r, err, 1)
 	c.has("counted", "a", nil, []string{"x@1", "x@3", "z@4", "x@5"})

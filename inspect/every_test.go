@@ -165,6 +165,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"EditPayloads": func(ctx context.Context) error {
 			return result(i.Edit(ctx, queue, inspect.DeadPayloads(some...), edit))
 		},
+		"EditJob": func(ctx context.Context) error { return result(i.EditJob(ctx, queue, "x", nil, edit)) },
 		"EditAll": func(ctx context.Context) error { return result(i.Edit(ctx, queue, inspect.AllDead(nil, o), edit)) },
 		"Schedules": func(ctx context.Context) (last error) {
 			for _, last = range i.Schedules(ctx, queue, inspect.ScheduleOptions{}) {
@@ -175,7 +176,11 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			_, err := i.Schedule(ctx, queue, "order-1", "nightly")
 			return err
 		},
-		"ScheduleNames":   func(ctx context.Context) error { _, err := i.ScheduleNames(ctx, queue, "", 0); return err },
+		"ScheduleNames": func(ctx context.Context) error { _, err := i.ScheduleNames(ctx, queue, "", 0); return err },
+		"Errors": func(ctx context.Context) error {
+			_, err := i.Errors(ctx, inspect.ErrorsOptions{Queues: []string{queue}})
+			return err
+		},
 		"LateTicks":       func(ctx context.Context) error { _, err := i.LateTicks(ctx, queue); return err },
 		"PauseSchedules":  func(ctx context.Context) error { return changed(i.PauseSchedules(ctx, queue, sel, "")) },
 		"ResumeSchedules": func(ctx context.Context) error { return changed(i.ResumeSchedules(ctx, queue, sel)) },
@@ -322,7 +327,8 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 		"PurgePayloads": func() (inspect.Result, error) {
 			return s.Purge(t.Context(), "orders", inspect.DeadPayloads(some...))
 		},
-		"Edit": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(bad...), upper) },
+		"Edit":    func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(bad...), upper) },
+		"EditJob": func() (inspect.Result, error) { return s.EditJob(t.Context(), "orders", bad[len(bad)-1], nil, upper) },
 		"EditPayloads": func() (inspect.Result, error) {
 			return s.Edit(t.Context(), "orders", inspect.DeadPayloads(some...), upper)
 		},

@@ -27,7 +27,7 @@ func ExampleInspector_Why() {
 	}
 	// Output:
 	// ada (nobody serves): no server serves the queue
-	// ben (not due): the job is not due yet: it was pushed for later, or its handler returned Snooze or Await; it runs in 50m0s
+	// ben (not due): not due yet, runs in 50m0s; it was pushed for later, or its handler returned Snooze or Await
 	// dan (nothing queued): nothing is queued, claimed or dead for this id
 }
 

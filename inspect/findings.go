@@ -122,7 +122,7 @@ func (f *findings) addQueued(v *Verdict) {
 		f.add("due", true, "for %s", -v.due())
 	}
 
-	f.add("in front", v.Ahead == 0, "%s", v.front())
+	f.add("in front", v.Ahead == 0, "%s", v.inFront())
 	if v.Alone != "" {
 		f.add("alone", false, "%s runs alone, and comes first", v.alone())
 	}

@@ -108,8 +108,8 @@ func TestGroupsThatCantBe(t *testing.T) {
 
 	_, byMatch := s.Revive(ctx, "orders", inspect.AllDead(all, inspect.BulkOptions{Group: long}))
 	_, prefix := s.Purge(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{Group: "timeout", Prefix: "t"}))
-	_, jobs := s.Bury(ctx, "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Group: "timeout"}))
-	cases := map[string]error{"a name that none has": byMatch, "beside a prefix": prefix, "of jobs": jobs}
+	_, jobs := s.Bury(ctx, "orders", inspect.FreshJobs(nil, inspect.BulkOptions{Group: "timeout"}))
+	cases := map[string]error{"a name that none has": byMatch, "beside a prefix": prefix, "of fresh jobs": jobs}
 
 	for name, o := range map[string]inspect.ListOptions{
 		"a list by id": {SortBy: inspect.ByID, Group: "timeout"}, "a list of a name that none has": {Group: long},
@@ -125,7 +125,7 @@ func TestGroupsThatCantBe(t *testing.T) {
 	for _, name := range []string{
 		"a name that none has",
 		"beside a prefix",
-		"of jobs",
+		"of fresh jobs",
 		"a list by id",
 		"a list of a name that none has",
 		"a list of jobs",

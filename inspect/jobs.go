@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect/internal/bulk"
+	"github.com/skeinq/skein/internal/errorgroup"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -237,17 +238,16 @@ func (i *Inspector) onAllJobs(
 // visitJobs is onAllJobs for an action that is already in the audit.
 func visitJobs(ctx context.Context, k *jobKind) (Result, error) {
 	k.sortBy = ByTime
-	a, which, prefix := k.action, k.which, k.all.Prefix
-
-	if a.all.Group != "" && a.invalid == nil {
-		a.invalid = fmt.Errorf("%w: jobs have no Group; only dead letters have one", ErrInvalidOptions)
+	if k.all.Group != "" {
+		k.ofGroup()
 	}
+	a, which, prefix := k.action, k.which, k.all.Prefix
 	a.run.At.Part = a.run.At.Part || which == laterJobs
 
 	switch {
 	case which == failedJobs && prefix != "":
 		k.sortBy = RetryingByID
-	case which == failedJobs, which == heldJobs:
+	case which == failedJobs, which == heldJobs, a.all.Group != "":
 		k.sortBy = RetryingByTime
 	case prefix != "":
 		k.sortBy = ByID
@@ -258,7 +258,7 @@ func visitJobs(ctx context.Context, k *jobKind) (Result, error) {
 		ErrorBytes: -1,
 		MaxCount:   -1,
 		Prefix:     prefix,
-		Descending: which == laterJobs && k.sortBy == ByTime,
+		Descending: which == laterJobs && k.sortBy != ByID,
 	}
 	if which == heldJobs {
 		page.From = heldFrom()
@@ -274,14 +274,33 @@ func visitJobs(ctx context.Context, k *jobKind) (Result, error) {
 	return k.onAll(ctx, func(stats *ports.QueueStats) error { return bulk.Visit(ctx, a.run, stats, page, k) })
 }
 
+// ofGroup limits the visit to the jobs that have failed for an error of the group, as Errors groups
+// them.
+func (k *jobKind) ofGroup() {
+	chosen := k.match
+	if chosen == nil && k.move == nil {
+		k.all.Payloads = -1 // only errors are read
+	}
+	k.match = func(j QueuedJob) bool {
+		return j.Retries > 0 && errorgroup.Of("", j.LastError) == k.all.Group && (chosen == nil || chosen(j))
+	}
+
+	switch {
+	case k.which == allJobs:
+		k.which = failedJobs
+	case k.which == freshJobs && k.invalid == nil:
+		k.invalid = fmt.Errorf("%w: jobs without a failure have no Group; use FailedJobs or AllJobs", ErrInvalidOptions)
+	}
+}
+
 func (k *jobKind) Count(c *ports.Counts) int64 {
-	switch k.which {
-	case failedJobs:
-		return c.Retrying
-	case freshJobs:
-		return c.Fresh
-	case heldJobs:
+	switch {
+	case k.which == heldJobs:
 		return c.Held
+	case k.which == failedJobs, k.all.Group != "":
+		return c.Retrying
+	case k.which == freshJobs:
+		return c.Fresh
 	}
 	return c.Fresh + c.Retrying
 }
@@ -301,7 +320,7 @@ func (k *jobKind) Place(v *ports.JobView) ports.Cursor { return k.show(v).Cursor
 
 func (k *jobKind) Fate(v *ports.JobView, before, now core.Instant) bulk.Fate {
 	switch {
-	case k.which == laterJobs && v.PerformAt <= now && k.sortBy == ByTime:
+	case k.which == laterJobs && v.PerformAt <= now && k.sortBy != ByID:
 		return bulk.Beyond
 	case k.which == laterJobs && v.PerformAt <= now, v.FirstPush >= before:
 		return bulk.Passed

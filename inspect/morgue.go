@@ -22,7 +22,7 @@ func (i *Inspector) Purge(ctx context.Context, queue string, dead DeadLetterSele
 	return i.onDead(ctx, queue, dead, verbs{ids: "purge", part: "purge payloads", all: "purge all"}, Store.Purge)
 }
 
-// EditFunc edits one payload of a dead letter. It returns the new Data of the payload and true, or
+// EditFunc edits one payload of a dead letter or of a queued job. It returns the new Data of the payload and true, or
 // false to keep the payload. An error ends the action. The Data of payload is a copy that an
 // EditFunc may overwrite; Score and Meta stay. If data is nil and replace is true, the payload
 // becomes empty.
@@ -47,6 +47,47 @@ func (i *Inspector) Edit(ctx context.Context, queue string, dead DeadLetterSelec
 	return i.editRefs(ctx, newAction(verb, nil), queue, refs, err, edit)
 }
 
+// EditJob replaces payloads of the queued job of an id: those with the given Data, or all of them for
+// nil. The job's time, its retries, its failure and its tags stay. If the job already has the new
+// bytes, the two payloads merge by the queue's rule. A claimed job is not edited, and an id without
+// a queued job is ignored. Result.Handled counts the replaced payloads. If edit is nil, EditJob
+// returns [ErrInvalidOptions].
+//
+// Payloads are edited one after another, each atomically. Payloads that are pushed meanwhile are not
+// edited. EditJob checks neither the size of the new bytes nor whether the queue's codec can decode
+// them.
+func (i *Inspector) EditJob(
+	ctx context.Context, queue, id string, payloads [][]byte, edit EditFunc,
+) (r Result, err error) {
+	a := newAction("edit job", nil)
+	defer a.log(ctx, i, queue, []string{id})(&err)
+	if err := validateIDs([]string{id}); err != nil {
+		return a.end(err)
+	}
+	if edit == nil {
+		return a.end(errNoEdit)
+	}
+	record, err := i.record(ctx, queue)
+	if err != nil {
+		return a.end(err)
+	}
+
+	a.merge, a.Total = record.Merge, 1
+	found, _, err := i.whole(ctx, queue, id, ports.PlaceQueued)
+	if err != nil {
+		return a.end(err)
+	}
+	if found.Queued != nil {
+		chosen := withData(a.merge, found.Queued.Payloads, payloads)
+		at := ports.EditRequest{Shard: found.Shard, ID: id, Queued: true}
+		if _, err := a.edit(ctx, at, chosen, edit); err != nil {
+			return a.end(err)
+		}
+	}
+	a.Pass(1, 0)
+	return a.end(nil)
+}
+
 func (i *Inspector) editAll(
 	ctx context.Context, verb, queue string, dead *DeadLetterSelection, edit EditFunc,
 ) (r Result, err error) {
@@ -66,7 +107,7 @@ func (i *Inspector) editAll(
 	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
 		for at := range chosen {
 			d := &chosen[at]
-			changed, err := a.editDeadLetter(ctx, shard, d.ID, d.Payloads, edit)
+			changed, err := a.edit(ctx, ports.EditRequest{Shard: shard, ID: d.ID}, d.Payloads, edit)
 			if err != nil {
 				return err
 			}
@@ -158,7 +199,8 @@ func (i *Inspector) editRefs(
 		}
 		if found.DeadLetter != nil {
 			chosen := withData(a.merge, found.DeadLetter.Payloads, ref.Payloads)
-			if _, err := a.editDeadLetter(ctx, found.Shard, ref.ID, chosen, edit); err != nil {
+			at := ports.EditRequest{Shard: found.Shard, ID: ref.ID}
+			if _, err := a.edit(ctx, at, chosen, edit); err != nil {
 				return a.end(err)
 			}
 		}
@@ -180,11 +222,12 @@ func withData(merge core.MergeRule, payloads []core.Payload, data [][]byte) []co
 	return slices.DeleteFunc(payloads, func(p core.Payload) bool { return !listed[string(merge.Pushed(p).Data)] })
 }
 
-// editDeadLetter edits stored payloads of a dead letter. It returns when it last changed a payload,
-// or 0 if it changed no payload.
-func (a *action) editDeadLetter(
-	ctx context.Context, shard core.Shard, id string, payloads []core.Payload, edit EditFunc,
+// edit edits stored payloads of the dead letter or the job that a request names. It returns when it
+// last changed a payload, or 0 if it changed no payload.
+func (a *action) edit(
+	ctx context.Context, r ports.EditRequest, payloads []core.Payload, edit EditFunc,
 ) (changed core.Instant, err error) {
+	id := r.ID
 	for _, p := range payloads {
 		pushed := a.merge.Pushed(p)
 		pushed.Data = bytes.Clone(pushed.Data)
@@ -200,7 +243,7 @@ func (a *action) editDeadLetter(
 			continue
 		}
 
-		r := ports.EditRequest{Shard: shard, ID: id, Old: p.Data, New: edited.Data}
+		r.Old, r.New = p.Data, edited.Data
 		reply, err := persist(ctx, a.inspector, func(s Store) (ports.StepReply, error) { return s.Edit(ctx, r) })
 		if err != nil {
 			return changed, fmt.Errorf("payload of %q: %w", id, err)

@@ -51,9 +51,9 @@ type Node struct {
 	State NodeState
 	// Status is what the server was doing at its last announcement.
 	Status NodeStatus
-	// StartedAt is when the server first announced itself. If its announcement had run out
-	// meanwhile, it is when the server announced itself again. ExpiresAt is when it counts as gone
-	// unless it announces itself again.
+	// StartedAt is when the server started. For a server that does not announce that, it is when the
+	// server first announced itself, or announced itself again after its announcement had run out.
+	// ExpiresAt is when it counts as gone unless it announces itself again.
 	StartedAt time.Time
 	ExpiresAt time.Time
 }
@@ -128,6 +128,10 @@ func ownerOf(ctx context.Context, s Store, node string) (string, error) {
 }
 
 func nodeOf(n *ports.Node, now core.Instant) Node {
+	started := n.StartedAt
+	if announced := n.Status.StartedAt; announced != 0 {
+		started = announced
+	}
 	return Node{
 		Owner:     n.Owner,
 		Name:      n.Name,
@@ -138,7 +142,7 @@ func nodeOf(n *ports.Node, now core.Instant) Node {
 		Version:   n.Version,
 		State:     n.State(now),
 		Status:    n.Status,
-		StartedAt: n.StartedAt.Time(),
+		StartedAt: started.Time(),
 		ExpiresAt: n.ExpiresAt.Time(),
 	}
 }

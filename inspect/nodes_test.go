@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
@@ -19,6 +20,36 @@ func (s *fixture) announce(owner, name string, ttl time.Duration) {
 	r := ports.AnnounceRequest{Node: ports.Node{Owner: owner, Name: name}, TTL: ttl}
 	if _, err := s.store.Announce(s.t.Context(), r); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// A server that could not announce itself for a while has not started again. The store can't know
+// that, so the server announces it.
+func TestTheStartOfAServerStaysWhenItsAnnouncementRunsOut(t *testing.T) {
+	s := newFixture(t)
+	began := core.InstantOf(s.clock.Now()).Add(-time.Second)
+	for _, server := range []ports.Node{
+		{Owner: "o1", Name: "blue", Status: ports.NodeStatus{StartedAt: began}},
+		{Owner: "o2", Name: "of a program that does not announce it"},
+	} {
+		for range 2 {
+			r := ports.AnnounceRequest{Node: server, TTL: time.Second}
+			if _, err := s.store.Announce(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			s.advance(17 * time.Minute)
+		}
+	}
+
+	nodes, err := s.Nodes(t.Context())
+	if err != nil || len(nodes) != 2 {
+		t.Fatalf("%v, %v", nodes, err)
+	}
+	if got := nodes[0].StartedAt; !got.Equal(began.Time()) {
+		t.Errorf("blue started at %v, want %v", got, began.Time())
+	}
+	if got, want := nodes[1].StartedAt, s.clock.Now().Add(-17*time.Minute); !got.Equal(want) {
+		t.Errorf("the other one started at %v, want %v", got, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,10 +17,11 @@ type Sentence []Part
 // Part is a part of a [Sentence]. Kind states which of the other fields it has.
 type Part struct {
 	Kind PartKind
-	// Text is the words of a [PartText], the error of a [PartError], and the note of a [PartNote].
+	// Text is the words of a [PartText] or a [PartBreak], the error of a [PartError], and the note of a [PartNote].
 	Text string
-	// Span is the duration of a [PartSpan].
+	// Span is the duration of a [PartSpan], and At the time of a [PartTime].
 	Span time.Duration
+	At   time.Time
 	// Shard and ID name the job of a [PartJob]. An empty ID is a job that the reader may not see.
 	Shard core.Shard
 	ID    string
@@ -34,12 +36,16 @@ const (
 	PartText PartKind = iota
 	// PartSpan is a duration.
 	PartSpan
+	// PartTime is a time.
+	PartTime
 	// PartJob is a job.
 	PartJob
 	// PartError is the whole text of an error.
 	PartError
 	// PartNote is a text that an operator has written.
 	PartNote
+	// PartBreak ends the first clause, which has the state and its cause. Text is the punctuation.
+	PartBreak
 )
 
 // String returns the sentence with each part as [Part.String] returns it.
@@ -54,10 +60,30 @@ func (s Sentence) Format(format func(Part) string) string {
 	return b.String()
 }
 
-// String returns the part as text: a duration as [time.Duration] in whole milliseconds, and a job
-// as job "42" of orders/3.
+// Cut returns the first clause of the sentence, and what follows its [PartBreak], which may be empty.
+func (s Sentence) Cut() (clause, rest Sentence) {
+	for at := range s {
+		if s[at].Kind == PartBreak {
+			return s[:at:at], s[at+1:]
+		}
+	}
+	return s, nil
+}
+
+// then returns the sentence with a further one behind the end of its clause.
+func (s Sentence) then(rest Sentence) Sentence {
+	if len(rest) == 0 {
+		return s
+	}
+	return append(append(slices.Clip(s), Part{Kind: PartBreak, Text: "; "}), rest...)
+}
+
+// String returns the part as text: a duration as [time.Duration] in whole milliseconds, a time as
+// [time.RFC3339] in UTC, and a job as job "42" of orders/3.
 func (p Part) String() string {
 	switch p.Kind {
+	case PartTime:
+		return p.At.UTC().Format(time.RFC3339)
 	case PartSpan:
 		return p.Span.Round(time.Millisecond).String()
 	case PartJob:
@@ -70,7 +96,7 @@ func (p Part) String() string {
 }
 
 // say returns the sentence of a format, in which each %s stands for the next argument: a string, a
-// number or a Stringer, which become text, a duration, a Part or a Sentence.
+// number or a Stringer, which become text, a duration, a time, a Part or a Sentence.
 func say(format string, args ...any) (s Sentence) {
 	words := strings.Split(format, "%s")
 	for at, text := range words {
@@ -86,6 +112,8 @@ func say(format string, args ...any) (s Sentence) {
 			s = append(s, arg...)
 		case Part:
 			s = append(s, arg)
+		case time.Time:
+			s = append(s, Part{Kind: PartTime, At: arg})
 		case time.Duration:
 			s = append(s, Part{Kind: PartSpan, Span: arg})
 		default:

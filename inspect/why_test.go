@@ -143,7 +143,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			"a schedule of a job",
 			func(s *fixture) { s.hourly("x", "nightly"); s.push("x", time.Hour, "p") },
 			inspect.NotDueYet,
-			"it runs in 1h0m0s",
+			"not due yet, runs in 1h0m0s",
 			time.Hour,
 		},
 		{
@@ -186,21 +186,21 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			"a job that has failed",
 			func(s *fixture) { s.failed("x"); s.advance(time.Minute) },
 			inspect.BacksOff,
-			"backoff after failure 1, runs in 59m0s",
+			"runs again in 59m0s, after failure 1",
 			time.Hour,
 		},
 		{
 			"a held job of a paused queue",
 			func(s *fixture) { s.held("x"); _ = s.Pause(s.t.Context(), "orders") },
 			inspect.Held,
-			"it is held, since its retries or its recoveries are used up",
+			"held, since its retries or its recoveries are used up",
 			0,
 		},
 		{
 			"a job of tomorrow",
 			func(s *fixture) { s.push("x", 24*time.Hour, "p") },
 			inspect.NotDueYet,
-			"pushed for later, or its handler returned Snooze or Await; it runs in 24h0m0s",
+			"not due yet, runs in 24h0m0s; it was pushed for later, or its handler returned Snooze or Await",
 			24 * time.Hour,
 		},
 		{"nobody there", func(s *fixture) { s.pushAll("x") }, inspect.NobodyServes, "no server serves the queue", 0},
@@ -289,12 +289,12 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				{Queue: "mail", MaxRetries: 99},
 				{Queue: "orders", MaxRetries: 25},
 			}}})
-		}, inspect.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
+		}, inspect.BacksOff, "runs again in 1h0m0s, after failure 1 of 25", time.Hour},
 		{
 			"the limit reached",
 			func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") },
 			inspect.AtLimit,
-			"the queue is at its limit: 2 of 2 running (MaxRunning): node 0 1, node 1 1",
+			"the queue is at its limit: 2 of 2 running (MaxRunning); running now: node 0 1, node 1 1",
 			0,
 		},
 		{
@@ -385,19 +385,19 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
 			},
 			inspect.BehindLastChance,
-			`one more crash of its process uses up its recoveries, and server red runs one such job at a time; ` +
-				`it runs after job "y" of orders/2`,
+			`the job is on its last chance and runs after job "y" of orders/2; ` +
+				`one more crash of its process uses up its recoveries, and server red runs one such job at a time`,
 			0,
 		},
 		{"a job on its last chance, which a job of another queue has", func(s *fixture) {
 			s.recovered("x", 3)
 			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "mail"}, ID: "y"})
-		}, inspect.BehindLastChance, `it runs after job "y" of mail/0`, 0},
+		}, inspect.BehindLastChance, `the job is on its last chance and runs after job "y" of mail/0`, 0},
 		{"a claimed job on its last chance, which another job has", func(s *fixture) {
 			s.recovered("x", 3)
 			s.claim()
 			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
-		}, inspect.BehindLastChance, `it runs after job "y" of orders/2`, 0},
+		}, inspect.BehindLastChance, `the job is on its last chance and runs after job "y" of orders/2`, 0},
 		{"a claimed job that has the last chance", func(s *fixture) {
 			s.recovered("x", 3)
 			s.claim()

@@ -23,65 +23,61 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 		return say("nothing is queued, claimed or dead for this id"), until
 	case Scheduled:
 		next, until := v.scheduled(st)
-		return say("nothing is queued for this id; %s", next), until
+		return say("nothing is queued for this id").then(next), until
 	case Unreadable:
-		return say(
-			"the record of this id can't be read (%s); its next use sets it aside, "+
-				"and the list of unreadable records then has it",
-			strings.Join(v.Found.Damaged, ", ")), until
+		return say("the record of this id can't be read (%s)", strings.Join(v.Found.Damaged, ", ")).
+			then(say("its next use sets it aside, and the list of unreadable records then has it")), until
 	case OnlyDead:
-		s := say("the id is only in the morgue; revive its dead letter to run it again")
+		s := say("the id is only in the morgue").then(say("revive its dead letter to run it again"))
 		if len(v.Schedules) == 0 {
 			return s, until
 		}
 		next, until := v.scheduled(st)
 		return s.and("; %s", next), until
 	case RunsNow:
-		return say("the job runs on %s%s", v.running(), v.hanging("the job")), until
+		return say("the job runs on %s", v.running()).then(v.hanging("the job")), until
 	case BehindLastChance:
 		return v.behindLastChance(), until
 	case InBuffer:
-		return say("the job is claimed by %s; its handler runs, or is about to run", v.taken()), until
+		return say("the job is claimed by %s", v.taken()).then(say("its handler runs, or is about to run")), until
 	case PredecessorRuns:
-		if !v.RunningSince.IsZero() {
-			return say("an earlier job of this id runs on %s; the queued payloads run after it%s",
-				v.running(), v.hanging("the earlier job")), until
+		after := say("the queued payloads run after it")
+		if v.RunningSince.IsZero() {
+			return say("an earlier job of this id is claimed by %s", v.taken()).then(after), until
 		}
-		return say("an earlier job of this id is claimed by %s; the queued payloads run after it", v.taken()), until
+		return say("an earlier job of this id runs on %s", v.running()).
+			then(after.and("; %s", v.hanging("the earlier job"))), until
 	case OwnerGone:
-		return say("%s; %s", v.orphaned(st), v.successor()), lease
+		return v.orphaned(st).then(v.successor()), lease
 	case Held:
-		return say("it is held, since its retries or its recoveries are used up, and later payloads wait behind it; " +
-			"release it, or bury its first payload"), until
+		return say("held, since its retries or its recoveries are used up").
+			then(say("later payloads wait behind it; release it, or bury its first payload")), until
 	case QueuePaused:
-		return say("the queue is paused; resume it"), until
+		return say("the queue is paused").then(say("resume it")), until
 	case BacksOff:
-		return say("backoff after failure %s, runs in %s", v.failures(), v.due()), v.Found.Queued.PerformAt
+		return say("runs again in %s, after failure %s", v.due(), v.failures()).then(v.givesUp()), v.Found.Queued.PerformAt
 	case NotDueYet:
-		return say(
-			"the job is not due yet: it was pushed for later, or its handler returned Snooze or Await; it runs in %s",
-			v.due()), v.Found.Queued.PerformAt
+		return say("not due yet, runs in %s", v.due()).
+			then(say("it was pushed for later, or its handler returned Snooze or Await")), v.Found.Queued.PerformAt
 	case NobodyServes:
 		return v.nobody(), until
 	case ShardUnowned:
-		return say("no server has shard %s%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
+		return say("no server has shard %s%s", v.Found.Shard, v.unowned(st)).then(v.successor()), until
 	case WaitsForAlone:
-		return say(
-			"%s comes first and runs alone, because it was recovered repeatedly; "+
-				"if its handler hangs, cancel and drop that job before its process is killed, or it runs again",
-			v.alone()), until
+		return say("%s comes first and runs alone, because it was recovered repeatedly", v.alone()).
+			then(say("if its handler hangs, cancel and drop that job before its process is killed, or it runs again")), until
 	case RunsAlone:
 		return say(
 			"the job runs alone, because it was recovered repeatedly, and %s jobs of its shard are still claimed",
 			st.Claimed), until
 	case AtLimit:
-		return say("the queue is at its limit: %s: %s", v.atLimit(), someOf(v.busy)), until
+		return say("the queue is at its limit: %s", v.atLimit()).then(say("running now: %s", someOf(v.busy))), until
 	case OwnerDrains, LanesFull, ShardFull, LanesBusy:
 		return v.held(st.Claimed), until
 	case BehindOthers:
 		return v.front(), until
 	}
-	return say("the job is next; the server that has the shard claims it"), until
+	return say("the job is next").then(say("the server that has the shard claims it")), until
 }
 
 // scheduled describes which schedule of the id pushes next, and when, or why none does. Notes and
@@ -107,14 +103,14 @@ func (v *Verdict) scheduled(st *ports.Standing) (next Sentence, until time.Time)
 	case st.Paused:
 		return say(
 			"the queue is paused, and its schedule %s does not push until it is resumed; its next tick is at %s",
-			s.Name, s.Next.Time().Format(time.RFC3339)), until
+			s.Name, s.Next.Time()), until
 	case s.Broken != "":
 		return say(
 			"a server can't read the spec of its schedule %s, and tries again each minute; look at the schedule",
 			s.Name), until
 	case s.Late == 0:
 		return say("its schedule %s pushes at %s, in %s",
-			s.Name, s.Due.Format(time.RFC3339), s.Due.Sub(v.Now)), s.Due
+			s.Name, s.Due, s.Due.Sub(v.Now)), s.Due
 	}
 
 	late := say("the tick of its schedule %s is late, due for %s; ", s.Name, s.Late)
@@ -136,15 +132,15 @@ func (s *Schedule) pause() Sentence {
 		paused = paused.and(" by %s", s.PausedBy)
 	}
 	if s.PausedAt > 0 {
-		paused = paused.and(" since %s", s.PausedAt.Time().Format(time.RFC3339))
+		paused = paused.and(" since %s", s.PausedAt.Time())
 	}
 	return paused
 }
 
 // behindLastChance describes for which other job this one waits.
 func (v *Verdict) behindLastChance() Sentence {
-	return say("the job is on its last chance, since one more crash of its process uses up its recoveries, "+
-		"and server %s runs one such job at a time; it runs after %s", v.Owner, v.lastChance())
+	return say("the job is on its last chance and runs after %s", v.lastChance()).
+		then(say("one more crash of its process uses up its recoveries, and server %s runs one such job at a time", v.Owner))
 }
 
 // lastChance names the job on its last chance that the shard's owner runs.
@@ -171,10 +167,8 @@ func (v *Verdict) held(claimed int) (s Sentence) {
 
 	switch v.Reason {
 	case OwnerDrains:
-		return say(
-			"server %s, which has the shard, is draining: it claims no more jobs, "+
-				"and another server takes the shard when the running jobs have ended",
-			v.Owner)
+		return say("server %s, which has the shard, is draining", v.Owner).
+			then(say("it claims no more jobs, and another server takes the shard when the running jobs have ended"))
 	case LanesFull:
 		s = say(
 			"server %s, which has the shard, runs %s batches of the queue, "+
@@ -197,7 +191,7 @@ func (v *Verdict) held(claimed int) (s Sentence) {
 	}
 
 	if v.Ahead > 0 {
-		s = s.and("; %s", v.front())
+		return s.then(v.front())
 	}
 	return s
 }
@@ -208,6 +202,14 @@ func (v *Verdict) front() Sentence {
 		return say("%s or more due jobs of its shard are in front", v.Ahead)
 	}
 	return say("due jobs of its shard in front: %s", v.Ahead)
+}
+
+// inFront is front for a line of its own.
+func (v *Verdict) inFront() Sentence {
+	if v.Ahead == 0 {
+		return say("no due job of its shard")
+	}
+	return v.front()
 }
 
 // taken describes which server has claimed the job, and since when.
@@ -225,7 +227,7 @@ func (v *Verdict) orphaned(st *ports.Standing) Sentence {
 		over = say("expired %s ago", v.Now.Sub(st.ExpiresAt.Time()))
 	}
 	return say("the lease of server %s %s; it claimed the job at %s",
-		c.Node, over, c.Since.UTC().Format(time.RFC3339))
+		c.Node, over, c.Since)
 }
 
 // running describes which server runs the job, and since when.
@@ -241,13 +243,13 @@ func (v *Verdict) running() Sentence {
 func (v *Verdict) hanging(job string) Sentence {
 	switch c := v.Found.Claimed; {
 	case c.Cancelled && c.Drop:
-		return say("; %s is cancelled, and is dropped once its handler returns or its process ends", job)
+		return say("%s is cancelled, and is dropped once its handler returns or its process ends", job)
 	case c.Cancelled:
 		return say(
-			"; %s is cancelled, and runs again once its handler returns or its process ends, unless you drop it",
+			"%s is cancelled, and runs again once its handler returns or its process ends, unless you drop it",
 			job)
 	}
-	return say("; if its handler hangs, cancel and drop %s before its process is killed, or it runs again", job)
+	return say("if its handler hangs, cancel and drop %s before its process is killed, or it runs again", job)
 }
 
 // failures describes how often the queued job has failed, and how often it is retried, if that is
@@ -257,6 +259,17 @@ func (v *Verdict) failures() Sentence {
 		return say("%s", v.Found.Queued.Retries)
 	}
 	return say("%s of %s", v.Found.Queued.Retries, v.MaxRetries)
+}
+
+// givesUp describes what happens after the last retry of the queued job, if its number is known.
+func (v *Verdict) givesUp() Sentence {
+	switch left := v.MaxRetries + 1 - v.Found.Queued.Retries; {
+	case v.MaxRetries == 0:
+		return nil
+	case left > 1:
+		return say("after %s more failures its first payload goes to the morgue, or the job is held", left)
+	}
+	return say("with its next failure its first payload goes to the morgue, or the job is held")
 }
 
 // successor describes which servers may take the shard.
@@ -274,10 +287,10 @@ func (v *Verdict) nobody() Sentence {
 		nobody = nobody.and(", and these are draining: %s", someOf(v.Drains))
 	}
 	if v.LastServer != "" {
-		nobody = nobody.and("; the last was server %s, until %s, %s ago",
+		nobody = nobody.then(say("the last was server %s, until %s, %s ago",
 			v.LastServer,
-			v.LastServed.UTC().Format(time.RFC3339),
-			v.Now.Sub(v.LastServed).Round(time.Second))
+			v.LastServed,
+			v.Now.Sub(v.LastServed).Round(time.Second)))
 	}
 	return nobody
 }

@@ -34,6 +34,10 @@ type NodeStatus struct {
 	// system. Goroutines is the number of its goroutines. 0 means unknown.
 	Memory     int64
 	Goroutines int
+	// StartedAt is when the server started, by its estimate of the store's clock. Unlike
+	// [Node.StartedAt] it stays the same if the announcement runs out and the server announces itself
+	// again. 0 means unknown.
+	StartedAt core.Instant
 	// ClockAhead is how far the clock of its process was ahead of the store's. It is negative if the
 	// clock was behind, and 0 if the difference is unknown. Its error is the time of an exchange.
 	ClockAhead time.Duration

@@ -116,11 +116,13 @@ type Operator interface {
 	// Purge removes dead payloads.
 	Purge(ctx context.Context, s DeadLetterStep) (StepReply, error)
 
-	// Edit replaces the Data of one dead payload and keeps its Score and Meta. If the dead letter
-	// already has the new bytes, the two payloads merge. The ChangedAt of the dead letter becomes
-	// now; its Failures, Group and Tags stay. A payload that does not exist is not counted. A repeated
-	// call changes nothing more, unless the dead letter has received the old bytes again or Old and
-	// New are equal.
+	// Edit replaces the Data of one dead payload or, with Queued, of one payload of a queued job, and
+	// keeps its Score and Meta. If the dead letter or the job already has the new bytes, the two
+	// payloads merge by the queue's rule. The ChangedAt of a dead letter becomes now; its Failures,
+	// Group and Tags stay. The State of a job stays, whichever payload is then its first. A claimed
+	// job is not edited. A payload that does not exist is not counted. A repeated call changes nothing
+	// more, unless the dead letter or the job has received the old bytes again or Old and New are
+	// equal.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
 
 	// Import adds dead letters of another morgue to this one, or jobs of another queue to this one,
@@ -332,10 +334,12 @@ func (r *CancelRequest) Validate() error {
 	return validateStep(r.Shard, len(r.IDs))
 }
 
-// EditRequest replaces one dead payload.
+// EditRequest replaces one payload.
 type EditRequest struct {
 	Shard core.Shard
 	ID    string
+	// Queued selects the queued job of the id instead of its dead letter.
+	Queued bool
 	// Old is the Data to replace, and New is the Data to replace it with.
 	Old, New []byte
 }

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"encoding/base64"
 	"net/http"
 	"net/url"
 	"path"
@@ -254,21 +253,6 @@ func (c *call) discard() (int, error) {
 // ids are the chosen ids of a form.
 func (c *call) ids() []string { return c.r.PostForm["id"] }
 
-// edit replaces the payload that a form names with the form's new one.
-func (c *call) edit() (int, error) {
-	old, err := base64.StdEncoding.DecodeString(c.r.PostForm.Get("old"))
-	if err != nil {
-		return 0, errForm
-	}
-
-	// Browsers end lines with \r\n, and only payloads without these are edited.
-	text := strings.ReplaceAll(c.r.PostForm.Get("new"), "\r\n", "\n")
-	return handled(asked(c, service.Edit, c.queue, &service.EditBody{
-		ID:    c.r.PostForm.Get("id"),
-		Edits: []service.Replacement{{Old: service.OctetsOf(old), New: service.OctetsOf([]byte(text))}},
-	}))
-}
-
 var errForm = newProblem(http.StatusBadRequest, "The form can't be read",
 	"The form names no action or target. Nothing was changed.")
 
@@ -340,20 +324,27 @@ func (c *call) do(name string, o *op) (*view, error) {
 	case o.named && len(c.ids()) == 0:
 		return nil, newProblem(http.StatusBadRequest, "No rows are marked",
 			"Mark rows of the list first. Nothing was changed.")
+	case name == "edit" && form.Get("confirm") == "":
+		return c.editing(nil)
 	case o.sure && form.Get("confirm") != strconv.Itoa(len(c.ids())):
 		return c.confirm(o)
 	}
 
 	count, err := o.do(c)
 	c.acted(err)
+	if err != nil && name == "edit" {
+		return c.editing(err)
+	}
 	if err != nil {
 		return nil, err
 	}
 
-	if name == "edit" && form.Get("then") == "revive" {
-		name = "revive"
-		if count, err = ops[name].do(c); err != nil {
+	if then := form.Get("then"); name == "edit" && (then == "revive" || then == "run-now") {
+		if count, err = ops[then].do(c); err != nil {
 			return nil, err
+		}
+		if count > 0 || then == "revive" { // a job may be due already
+			name = then
 		}
 	}
 
@@ -419,13 +410,14 @@ func (b *confirmBody) stays(c *call, o *op) {
 // backs are the pages that have forms, and the parameters of these that are kept.
 var backs = map[string][]string{
 	"schedules": {"contains", "state", "after"}, "named": {"name", "state", "after"}, "schedule": {"name", "id"},
-	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"},
+	"queue": {"by", "span"}, "nodes": nil, "server": {"node"}, "busy": nil, "unreadable": nil, "tracked": {"after"},
 	"jobs": {"list", "sort", "desc", "shard", "prefix", "tag", "from", "after"}, "id": {"id"},
 	"morgue": {"group", "error", "tag", "sort", "desc", "asc", "prefix", "from", "after"},
+	"errors": {"state", "since", "tag", "text", "open"},
 }
 
 // ofAll are the pages with forms that show all queues if the address names none.
-var ofAll = map[string]bool{"busy": true, "schedules": true}
+var ofAll = map[string]bool{"busy": true, "schedules": true, "errors": true}
 
 // back returns the address of the page after a form: the form's page, or else that of the action's
 // result. The address has only names of the dashboard's own routes and their parameters. Values

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -293,17 +294,23 @@ func TestEditAPayload(t *testing.T) {
 	h.push("orders", "a", 0, `{"n":1}`, "\xff\xfe")
 	h.end("orders", core.Buried, "boom")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "The id is only in the morgue; revive its dead letter to run it again.", `"n": 1`, "binary: fffe",
+	says(t, page, "The id is only in the morgue ● dead Revive its dead letter to run it again.", `"n": 1`, "binary: fffe",
 		"00000000 ff fe")
 	if n := strings.Count(page, `value="edit"`); n != 1 {
 		t.Errorf("%d payloads can be edited", n)
 	}
-	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "{\"n\":\r\n2}",
-		"back", "id", "back.id", "a")
-	says(t, page, "The payload is replaced.", `"n": 2`)
-	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "3", "then", "revive",
-		"back", "id", "back.id", "a")
-	says(t, page, "queued again", "Waits: no server serves the queue.")
+	fields := []string{"op", "edit", "q", "orders", "id", "a", "place", "dead", "back", "id", "back.id", "a"}
+	sent := func(more ...string) []string { return append(slices.Clone(fields), more...) }
+
+	change := h.form(sent("old", field(t, page, "old"), "new", "{\"n\":\r\n2}")...).Body.String()
+	says(t, change, "The change", `- "n": 1`, `+ "n": 2`, "Why", "Store and revive Store Discard")
+	if s := h.stats(); s.Dead != 1 {
+		t.Errorf("%+v", s.Counts)
+	}
+	page = h.do(sent("old", field(t, page, "old"), "new", field(t, change, "new"), "confirm", "1", "reason", "a call")...)
+	says(t, page, "The payload is replaced.", `"n": 2`, "edit payloads, “a call”")
+	page = h.do(sent("old", field(t, page, "old"), "new", "3", "confirm", "1", "then", "revive")...)
+	says(t, page, "queued again", "No server serves the queue ▨ nobody serves")
 	if s := h.stats(); s.Dead != 0 || s.Length() != 1 {
 		t.Errorf("%d dead, %d queued", s.Dead, s.Length())
 	}

@@ -38,7 +38,7 @@ func (c *call) auditPage() (*view, error) {
 	}
 
 	b := &auditBody{Now: s.view.Now}
-	reply, err := asked(c, service.Audit, "", &service.AuditQuery{Queue: c.queue, Limit: auditShown})
+	reply, err := asked(c, service.Audit, "", &service.AuditQuery{Queue: c.queue, ID: c.r.URL.Query().Get("id"), Limit: auditShown})
 	if err != nil {
 		return nil, err
 	}

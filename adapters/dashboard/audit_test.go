@@ -21,7 +21,7 @@ func TestAudit(t *testing.T) {
 	h.advance(3 * time.Minute)
 	h.do("op", "pause", "q", "orders")
 	for page, want := range map[string]string{
-		"/":               "paused by ann (the bank is away), 1 waiting for 3 min",
+		"/":               "Paused by ann: “the bank is away”; 1 job waits for 3 min",
 		"/queue?q=orders": "‖ Paused 3 min ago by ann: the bank is away",
 	} {
 		says(t, h.get(page), want)
@@ -38,4 +38,21 @@ func TestAudit(t *testing.T) {
 	if page := h.get("/queue?q=orders"); strings.Contains(page, "Paused") {
 		t.Error("a queue that was resumed is shown as paused")
 	}
+}
+
+// The page of an id has the actions that named it, and the audit can be limited to them.
+func TestTheAuditOfAnID(t *testing.T) {
+	h := newHouse(t, Options{})
+	for _, id := range []string{"a", "b"} {
+		h.push("orders", id, time.Hour, "p")
+	}
+	h.do("op", "run-now", "q", "orders", "id", "a", "reason", "a customer asked")
+	h.do("op", "bury", "q", "orders", "id", "b")
+
+	says(t, h.get("/id?q=orders&id=a"), "Audit of this id All 0 s ago run now, “a customer asked” ✓ 1 changed")
+	saysNot(t, h.get("/id?q=orders&id=a"), "bury, ", "bury ✓")
+	audit := h.get("/audit?q=orders&id=a")
+	says(t, audit, "run now", "a customer asked")
+	saysNot(t, audit, "bury")
+	says(t, h.get("/id?q=orders&id=c"), "No operator has named this id")
 }

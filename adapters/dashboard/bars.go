@@ -62,30 +62,17 @@ func (b barsAt) down() barsAt {
 
 // height returns a value's height, upwards if it is negative.
 func (b barsAt) height(v float64) float64 {
-	return math.Round(10*math.Copysign(max(1, math.Abs(v*b.pixels)), -b.pixels)) / 10
+	return math.Round(2*math.Copysign(max(1, math.Abs(v*b.pixels)), -b.pixels)) / 2
 }
 
-// strokes draws lines instead, whose width the stylesheet sets. They take half as many bytes, for
-// rows of tables.
+// strokes draws the bars as lines, whose width the stylesheet sets. That takes half as many bytes as
+// areas.
 func (b barsAt) strokes(values []float64) string {
 	var path strings.Builder
 	for at, v := range values {
 		if v > 0 {
 			fmt.Fprintf(&path, "M%g %gv%g", b.x+(float64(at)+0.5)*b.width, b.base, b.height(v))
 		}
-	}
-	return path.String()
-}
-
-// path draws bars, with a tenth of their width between them.
-func (b barsAt) path(values []float64) string {
-	var path strings.Builder
-	for at, v := range values {
-		if v <= 0 {
-			continue
-		}
-		high := b.height(v)
-		fmt.Fprintf(&path, "M%g %.1fv%.1fh%gv%.1fz", b.x+float64(at)*b.width, b.base, high, 0.9*b.width, -high)
 	}
 	return path.String()
 }

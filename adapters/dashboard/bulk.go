@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 )
 
@@ -16,18 +17,29 @@ func matchOf(values url.Values) service.Match {
 		Group:  service.Given(values.Get("group")),
 		Error:  service.Given(values.Get("error")),
 		Tag:    service.Given(values.Get("tag")),
+		State:  service.Given(values.Get("state")),
 	}
 }
 
-// chosen describes the entries that a match chooses, of things such as dead letters.
-func chosen(m service.Match, things, queue string) string {
+// chosen describes the entries that a match chooses, of things such as dead letters. group is the
+// name of the match's group as it may be shown.
+func chosen(m service.Match, things, queue, group string) string {
+	switch inspect.ErrorState(m.State) {
+	case inspect.ErrorRetrying:
+		things = "jobs that retry"
+	case inspect.ErrorHeld:
+		things = "held jobs"
+	}
+
 	text := things + " of " + queue
 	switch {
-	case m.Group != "":
+	case m.Group != "" && group == "":
 		text = things + " of a group of " + queue
+	case m.Group != "":
+		text += " in the group “" + shown(group) + "”"
 	case m.Prefix != "":
 		text += " whose id begins with “" + shown(string(m.Prefix)) + "”"
-	case m.Error == "" && m.Tag == "":
+	case m.Error == "" && m.Tag == "" && m.State == "":
 		text = "all " + text
 	}
 
@@ -55,6 +67,8 @@ type sheetBody struct {
 	// Stood is the list as it was when the action was chosen, in hidden fields. Back is its address.
 	Stood []hiddenField
 	Back  string
+	// page is the list's.
+	page string
 	// AllDue is true if all jobs are already due.
 	AllDue bool
 }
@@ -63,17 +77,22 @@ func (c *call) sheetOf(name string, o *op, m service.Match, before time.Time) *s
 	b := &sheetBody{
 		Op:     name,
 		Verb:   o.verb,
-		Words:  chosen(m, o.things, c.queue),
+		Words:  chosen(m, o.things, c.queue, c.groupName(m)),
 		Queue:  c.queue,
 		Sure:   o.sure,
 		Match:  m,
 		Before: before,
 		Now:    c.looker.now(),
 		Linked: c.o.API.RedactID == nil,
-		Stood:  c.stood(o.back),
+		page:   o.back,
 	}
 
-	if len(b.Stood) == 0 && o.back == "morgue" {
+	if c.r.Form.Get("back") == "errors" {
+		b.page = "errors"
+		b.Stood = fields("back", b.page, "back.all", c.r.Form.Get("back.all"), "back.q", c.r.Form.Get("back.q"))
+	}
+	b.Stood = append(b.Stood, c.stood(b.page)...)
+	if len(b.Stood) == 0 && b.page == "morgue" {
 		b.Stood = fields(
 			"back.group", string(m.Group),
 			"back.error", string(m.Error),
@@ -81,8 +100,17 @@ func (c *call) sheetOf(name string, o *op, m service.Match, before time.Time) *s
 			"back.prefix", string(m.Prefix),
 		)
 	}
-	b.Back = b.to(o)
+	b.Back = b.to()
 	return b
+}
+
+// groupName returns the name of a match's group, or "" if names are not shown. A client names a group
+// by its name unless errors are redacted.
+func (c *call) groupName(m service.Match) string {
+	if c.o.API.RedactError != nil {
+		return ""
+	}
+	return string(m.Group)
 }
 
 // stood returns the state of the list on which an action on all was chosen: as the pages in
@@ -101,15 +129,19 @@ func (c *call) stood(page string) (list []hiddenField) {
 
 // to returns the address of the list, with more parameters. A group is no longer shown once an
 // action on it has ended.
-func (b *sheetBody) to(o *op, params ...string) string {
-	params = append([]string{"q", b.Queue}, params...)
+func (b *sheetBody) to(params ...string) string {
+	ended := len(params) > 0
+	if b.page != "errors" { // which has its own queue, or none
+		params = append([]string{"q", b.Queue}, params...)
+	}
 	for _, f := range b.Stood {
-		if name := strings.TrimPrefix(f.Name, "back."); len(params) == 2 || b.Match.Group == "" ||
-			name != "group" && name != "after" {
+		name, kept := strings.CutPrefix(f.Name, "back.")
+		gone := ended && b.Match.Group != "" && (name == "group" || name == "after" || name == "open")
+		if kept && name != "all" && !gone {
 			params = append(params, name, f.Value)
 		}
 	}
-	return href(o.back, params...)
+	return href(b.page, params...)
 }
 
 // try asks for a preview of an action.
@@ -121,8 +153,31 @@ func (c *call) try(b *sheetBody, o *op) error {
 
 	b.Result = r
 	b.Sample = r.LookedAt < r.Total
+	if b.Sample {
+		if err := c.countGroup(b, o); err != nil {
+			return err
+		}
+	}
 	b.AllDue = b.Op == "run-now" && r.Handled == 0 && r.Later == 0 && r.Total > 0 && !b.Sample &&
 		b.Match == service.Match{}
+	return nil
+}
+
+// countGroup replaces the number of a sample by the exact one, if the action is on a whole group of
+// dead letters: the store counts these.
+func (c *call) countGroup(b *sheetBody, o *op) error {
+	if b.Match != (service.Match{Group: b.Match.Group}) || b.Match.Group == "" || o.back != "morgue" {
+		return nil
+	}
+	groups, err := asked(c, service.Groups, c.queue, &service.GroupsQuery{Limit: maxCountedGroups})
+	if err != nil {
+		return err
+	}
+	for at := range groups.Items {
+		if g := groups.Items[at].Value(); g.Key == string(b.Match.Group) {
+			b.Result.Handled, b.Sample = int(g.Count), false
+		}
+	}
 	return nil
 }
 
@@ -194,7 +249,7 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	}
 
 	if reply.Continue == "" {
-		return &view{to: b.to(o, "did", name, "n", strconv.Itoa(reply.Handled))}, nil
+		return &view{to: b.to("did", name, "n", strconv.Itoa(reply.Handled))}, nil
 	}
 
 	stood := make([]string, 0, 2*len(b.Stood))
@@ -208,6 +263,7 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 		"error", string(b.Match.Error),
 		"tag", string(b.Match.Tag),
 		"prefix", string(b.Match.Prefix),
+		"state", string(b.Match.State),
 		"before", form.Get("before"),
 		"continue", reply.Continue,
 		"looked", strconv.Itoa(reply.LookedAt),
@@ -227,6 +283,9 @@ func (b *sheetBody) grown(form url.Values) bool {
 	confirmed, err := strconv.Atoi(form.Get("confirm"))
 	return err != nil || b.Result.Handled > confirmed && form.Get("sample") == ""
 }
+
+// maxCountedGroups is the number of groups among which a preview looks for the exact count of one.
+const maxCountedGroups = 1000
 
 // stepsBody is the progress of an action on all that match.
 type stepsBody struct {

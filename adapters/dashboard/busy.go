@@ -38,6 +38,8 @@ type busyBody struct {
 
 // busyServer is a server and its claimed jobs.
 type busyServer struct {
+	// Owner is its owner id, or empty if the list of servers lacks it.
+	Owner            string
 	Name, State      string
 	Running, Claimed int
 	Lanes, Busy      int
@@ -48,6 +50,8 @@ type busyServer struct {
 // busyRow is a claimed job.
 type busyRow struct {
 	Queue, ID string
+	// Owner is the owner id of the server that has claimed it.
+	Owner string
 	// Shard is its index.
 	Shard string
 	// Taker is who puts an orphan back. Nobody is true if no server does.
@@ -186,6 +190,7 @@ func (b *busyBody) server(n *inspect.Node, byOwner map[string]*busyServer) {
 	}
 
 	server := &busyServer{
+		Owner:   n.Owner,
 		Name:    n.Name,
 		State:   n.State.String(),
 		Running: n.Status.Running,
@@ -236,6 +241,7 @@ func (b *busyBody) claims(
 			Queue:      queue,
 			Shard:      strconv.Itoa(j.Shard.Index),
 			ID:         j.ID,
+			Owner:      j.Owner,
 			Retries:    j.Retries,
 			Token:      j.Token,
 			LeaseUntil: when{j.LeaseUntil, b.Now},

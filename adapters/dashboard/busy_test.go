@@ -20,9 +20,9 @@ func TestWhoTakesOrphans(t *testing.T) {
 	}
 	h.advance(time.Hour + time.Minute)
 	says(t, h.get("/busy"), "orders a", "▨ no server runs this queue")
-	says(t, h.get("/"), "orders no server runs this queue, 1 waiting, 1 of them left by old, which stopped responding",
-		"lag 1 min waiting 1 running 0")
-	says(t, h.get("/queue?q=orders"), "lag 1 min waiting 1 running 0", "orphaned 1")
+	says(t, h.get("/"), "orders No server runs this queue: 1 job waits, 1 of them left by old, which stopped responding",
+		"Oldest due job 1 min orders, not served Waiting 1 in 1 queue Running 0")
+	says(t, h.get("/queue?q=orders"), "Oldest due job 1 min due for so long Waiting 1", "orphaned 1")
 	h.announce(ports.Node{Name: "blue", Owner: "o2", Queues: []string{"orders"}})
 	says(t, h.get("/busy"), "1893553440000000 blue put back")
 	h.announce(ports.Node{Name: "green", Owner: "o3", Queues: []string{"orders"}})

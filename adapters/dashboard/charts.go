@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
@@ -18,8 +19,8 @@ const (
 	sparkWidth, sparkHeight = 120, 24
 	// A chart is as wide as its page, so only its height is in pixels.
 	chartHeight = 164
-	// chartTop is the room for the marks of versions, chartFoot the room for times.
-	chartTop, chartFoot = 12, 20
+	// chartTop is the room for the names of versions, chartFoot the room for times.
+	chartTop, chartFoot = 18, 20
 	chartBase           = chartHeight - chartFoot
 )
 
@@ -33,18 +34,23 @@ type chart struct {
 	Slots       []slot
 	Points      int // steps of time
 	Times       []mark
-	Deploys     []mark
+	Deploys     []deploy
 	Rows        []chartRow
 	Heads       []string
-	Empty       bool
+	// Words describe the time that the chart covers. A chart without data has only them.
+	Words string
+	Empty bool
 }
 
-// Height is that of a chart's plot area.
+// Height is that of a chart's plot area. Top is where it begins.
 func (*chart) Height() int { return chartBase }
 
+// Top is the room above a chart's plot area.
+func (*chart) Top() int { return chartTop }
+
 // drawn is a series. Its paths have one unit of width per step of time. Gaps joins points with
-// unknown values in between.
-type drawn struct{ Class, Path, Gaps, Name string }
+// unknown values in between. Last is the value of the last complete step, empty if that is unknown.
+type drawn struct{ Class, Path, Gaps, Name, Last string }
 
 // slot is a step of time, with its figures as text.
 type slot struct {
@@ -67,6 +73,62 @@ type mark struct {
 	X    float64
 	Text string
 	At   time.Time
+}
+
+// deploy is the start of the first server of a version.
+type deploy struct {
+	X       float64
+	Version string
+	At      time.Time
+	// Label has the version, and those of marks shortly after. It is empty if a mark shortly before has
+	// it. Until is when the last of them started. The label is at the left of the mark, or at its right
+	// if there is no room.
+	Label string
+	Until time.Time
+	Right bool
+}
+
+// labelChar is the width of a character of a label, in percent of a chart of 560 pixels. Narrow
+// windows show no labels.
+const labelChar = 1.15
+
+// versionChars is the largest number of characters of a version in a label.
+const versionChars = 18
+
+// labelled gives marks their labels. Marks whose labels would overlap share one, at the first of them.
+func labelled(marks []deploy) []deploy {
+	var versions []string // of the marks that share the next label
+	for at := range marks {
+		m := &marks[at]
+		versions = append(versions, cutName(m.Version, versionChars))
+		text := strings.Join(versions, ", ")
+		if len(versions) > 2 {
+			text = fmt.Sprintf("%d versions", len(versions))
+		}
+
+		if at+1 < len(marks) && marks[at+1].X-labelWidth(cutName(marks[at+1].Version, versionChars)) < m.X {
+			continue
+		}
+
+		first := &marks[at+1-len(versions)]
+		first.Label, first.Until, first.Right = text, m.At, first.X < labelWidth(text)
+		versions = nil
+	}
+	return marks
+}
+
+// labelWidth is the width of a label with its time, in percent.
+func labelWidth(text string) float64 {
+	return labelChar * float64(utf8.RuneCountInString(text)+len(", 15:04 "))
+}
+
+// cutName cuts the middle of a long name.
+func cutName(name string, most int) string {
+	runes := []rune(name)
+	if len(runes) <= most {
+		return name
+	}
+	return string(runes[:most/2]) + "…" + string(runes[len(runes)-(most-most/2-1):])
 }
 
 // chartRow is a part of the time as text.
@@ -180,12 +242,16 @@ func (w *window) axis(c *chart) *chart {
 	// A version that was there from the start is not a change.
 	for version, at := range first {
 		if at.After(w.from) && at.After(oldest) {
-			c.Deploys = append(c.Deploys, mark{w.x(at), version, at})
+			c.Deploys = append(c.Deploys, deploy{X: w.x(at), Version: version, At: at})
 		}
 	}
 
-	slices.SortFunc(c.Deploys, func(a, b mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Text, b.Text)) })
+	slices.SortFunc(c.Deploys, func(a, b deploy) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Version, b.Version))
+	})
+	labelled(c.Deploys)
 	c.Empty, c.Points = len(w.minutes) == 0, w.points
+	c.Words = w.words
 	return c
 }
 
@@ -196,19 +262,19 @@ func (w *window) throughput() *chart {
 	up, down := slices.Max(done)/w.step.Minutes(), slices.Max(failed)/w.step.Minutes()
 	step, above, below := linear(up, down)
 	pixels := float64(chartBase-chartTop) / float64(above+below)
-	base := chartTop + float64(above)*pixels
+	base := math.Round(chartTop + float64(above)*pixels)
 	b := barsAt{0, 1, base, pixels / step / w.step.Minutes()}
 
 	c := &chart{
-		Title: "Done and failed in " + w.words,
+		Title: "Done and failed",
 		Unit:  "a minute",
-		Heads: []string{"done", "failed"},
-		Base:  math.Round(base*10) / 10,
+		Heads: []string{"done in " + figures.Span(w.row), "failed"},
+		Base:  base,
 	}
 	c.Above = rate(up)
 	c.Bars = []drawn{
-		{Class: "done", Path: b.path(done), Name: "done"},
-		{Class: "failed", Path: b.down().path(failed), Name: "failed"},
+		{Class: "done", Path: b.strokes(done), Name: "done", Last: w.lastRate(done)},
+		{Class: "failed", Path: b.down().strokes(failed), Name: "failed", Last: w.lastRate(failed)},
 	}
 	for at := above; at >= -below; at-- {
 		c.Scale = append(c.Scale, tick{base - float64(at)*pixels, label(math.Abs(float64(at)) * step)})
@@ -216,7 +282,7 @@ func (w *window) throughput() *chart {
 	c.Scale = spaced(c.Scale)
 
 	for at := range done {
-		text := fmt.Sprintf("%s done, %s failed", figures.Exact(int64(done[at])), figures.Exact(int64(failed[at])))
+		text := fmt.Sprintf("%s done, %s failed a minute", rate(done[at]/w.step.Minutes()), rate(failed[at]/w.step.Minutes()))
 		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), text})
 	}
 	for _, m := range merged(w.minutes, w.row) {
@@ -226,6 +292,15 @@ func (w *window) throughput() *chart {
 	}
 
 	return w.axis(c)
+}
+
+// lastRate writes the value a minute of the last step that is over, if the history has that step.
+func (w *window) lastRate(values []float64) string {
+	at := w.points - 2
+	if !slices.ContainsFunc(w.minutes, func(m inspect.MinuteStats) bool { return w.slot(m.At) == at }) {
+		return ""
+	}
+	return rate(values[at] / w.step.Minutes())
 }
 
 // maxTicks is the maximum number of steps of a scale.
@@ -264,7 +339,7 @@ var waitSteps = []time.Duration{
 // waits is the chart of how long jobs waited. Its scale is logarithmic, so that both a wait of
 // milliseconds and one of an hour can be read.
 func (w *window) waits() *chart {
-	c := &chart{Title: "Wait in " + w.words, Unit: "from due to start", Heads: []string{"p50", "p99"}, Base: chartBase}
+	c := &chart{Title: "Wait", Unit: "from due to start", Heads: []string{"p50", "p99"}, Base: chartBase}
 
 	var most time.Duration
 	for at := range w.minutes {
@@ -286,7 +361,7 @@ func (w *window) waits() *chart {
 	}
 	c.Scale = spaced(c.Scale)
 
-	c.Lines = []drawn{w.line("p99", 0.99, height), w.line("p50", 0.5, height)}
+	c.Lines = []drawn{w.line("p50", 0.5, height), w.line("p99", 0.99, height)}
 	for at := range w.points {
 		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), "nothing started"})
 	}
@@ -331,17 +406,23 @@ func (w *window) line(name string, q float64, height func(time.Duration) float64
 			continue
 		}
 
-		n, y := w.slot(m.At), chartBase-height(m.Wait.Quantile(q))
+		n, y := w.slot(m.At), math.Round(2*(chartBase-height(m.Wait.Quantile(q))))/2
 		if last >= 0 && n == last+1 {
-			fmt.Fprintf(&path, "L%.1f %.1f", float64(n)+0.5, y)
+			fmt.Fprintf(&path, "L%g %g", float64(n)+0.5, y)
 		} else {
 			if last >= 0 {
-				fmt.Fprintf(&gaps, "M%.1f %.1fL%.1f %.1f", float64(last)+0.5, lastY, float64(n)+0.5, y)
+				fmt.Fprintf(&gaps, "M%g %gL%g %g", float64(last)+0.5, lastY, float64(n)+0.5, y)
 			}
-			fmt.Fprintf(&path, "M%.1f %.1fh0", float64(n)+0.5, y) // a single point is a dot
+			fmt.Fprintf(&path, "M%g %gh0", float64(n)+0.5, y) // a single point is a dot
 		}
 
 		last, lastY = n, y
 	}
-	return drawn{name, path.String(), gaps.String(), name}
+	d := drawn{Class: name, Path: path.String(), Gaps: gaps.String(), Name: name}
+	for at := range w.minutes {
+		if m := &w.minutes[at]; w.slot(m.At) == w.points-2 && m.Wait.Count() > 0 {
+			d.Last = figures.Span(coarse(m.Wait.Quantile(q)))
+		}
+	}
+	return d
 }

@@ -1,6 +1,9 @@
 package dashboard
 
-import "github.com/skeinq/skein/inspect"
+import (
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
+)
 
 // counted is the figures in a page's frame beside its links: how much is wrong, and how much a
 // queue holds.
@@ -30,13 +33,14 @@ func (c *call) counted(live bool) (n counted) {
 	n.Known = true
 
 	for at := range s.wrong {
-		switch l := &s.wrong[at]; signs[l.Kind][0] {
-		case "bad":
+		l := &s.wrong[at]
+		switch l.Kind.Level() {
+		case wrong.Red:
 			n.Red++
-		case "late", "nobody":
+		case wrong.Amber:
 			n.Amber++
 		}
-		if c.queue == "" || s.wrong[at].Queue == c.queue {
+		if c.queue == "" || l.Of(c.queue) != nil {
 			n.Wrong++
 		}
 	}

@@ -225,6 +225,9 @@ func (l *looker) deaths(ctx context.Context, stats *inspect.QueueStats, since ti
 	}
 
 	r.sum.More = r.open
+	if group, n := r.most(); 2*n > int64(r.sum.Count) {
+		r.sum.Error, r.sum.Same = l.shown.ErrorText(stats.Queue.Name, "", group), int(n)
+	}
 	return r.sum, nil
 }
 

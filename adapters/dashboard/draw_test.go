@@ -10,8 +10,8 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/figures"
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/ports"
 )
 
 // queueOf is a queue. Each shard lags by its index in seconds and has as many jobs; each tenth has
@@ -138,7 +138,7 @@ func TestChartsStayWithinTheirFrames(t *testing.T) {
 	}
 	d := dayOf(append(minutes, minutes...), nodes, epoch)
 	done, wait := d.throughput(), d.waits()
-	if len(done.Deploys) != 1 || done.Deploys[0].Text != "v2" {
+	if len(done.Deploys) != 1 || done.Deploys[0].Version != "v2" {
 		t.Errorf("new versions: %v", done.Deploys)
 	}
 	if len(done.Rows) < 24 || len(done.Rows) > 25 || len(wait.Rows) != len(done.Rows) {
@@ -219,7 +219,7 @@ func TestScalesOfCharts(t *testing.T) {
 	hour := hourOf([]inspect.MinuteStats{
 		{At: epoch.Add(-30 * time.Minute), Processed: 60, Failed: 30}, {At: epoch.Add(-2 * time.Hour), Processed: 1000},
 	}, nil, epoch).throughput()
-	if hour.Above != "60" || len(hour.Rows) != 1 || hour.Base != chartTop+math.Round((chartBase-chartTop)*3/5.0*10)/10 {
+	if hour.Above != "60" || len(hour.Rows) != 1 || hour.Base != chartTop+math.Round((chartBase-chartTop)*3/5.0) {
 		t.Errorf("an hour of 60 done and 30 failed is at most %s, has %d rows and its line at %v",
 			hour.Above, len(hour.Rows), hour.Base)
 	}
@@ -252,7 +252,7 @@ func TestDoneAndFailedHaveOneScale(t *testing.T) {
 			t.Errorf("the scale of %d done and %d failed is %q, want %q", tt.done, tt.failed, got, tt.scale)
 		}
 		if want := fmt.Sprintf(
-			"%s done, %s failed", figures.Exact(int64(tt.done)), figures.Exact(int64(tt.failed)),
+			"%s done, %s failed a minute", rate(float64(tt.done)), rate(float64(tt.failed)),
 		); len(c.Slots) != 60 || c.Slots[29].Text != want {
 			t.Errorf("the step of %d slots says %q, want %q", len(c.Slots), c.Slots[29].Text, want)
 		}
@@ -265,6 +265,87 @@ func TestDoneAndFailedHaveOneScale(t *testing.T) {
 	if up >= 0 || down != -up {
 		t.Errorf("as many done as failed are drawn with heights of %v and %v", up, down)
 	}
+}
+
+// The axis and what is read at a step have one unit, whatever the length of a step.
+func TestAxisAndReadingHaveOneUnit(t *testing.T) {
+	last := epoch.Truncate(quarter).Add(-quarter)
+	c := dayOf([]inspect.MinuteStats{
+		{At: last.Add(time.Minute), Processed: 6000, Failed: 30}, {At: last.Add(2 * time.Minute), Processed: 270},
+	}, nil, epoch).throughput()
+	if c.Unit != "a minute" || c.Above != "418" {
+		t.Errorf("the axis is %s, at most %s; want 418 a minute", c.Unit, c.Above)
+	}
+	if got, want := c.Slots[94].Text, "418 done, 2.0 failed a minute"; got != want {
+		t.Errorf("the step is read as %q, want %q", got, want)
+	}
+	if c.Bars[0].Last != "418" || c.Bars[1].Last != "2.0" {
+		t.Errorf("the legend has %q and %q", c.Bars[0].Last, c.Bars[1].Last)
+	}
+	if row := c.Rows[0]; c.Heads[0] != "done in 1 h" || row.Cells[0] != "6,270" {
+		t.Errorf("the table has %v of %v", row.Cells, c.Heads)
+	}
+}
+
+// A mark has the version and the time at its left. Marks whose labels would overlap share one.
+func TestMarksOfVersionsAreLabelled(t *testing.T) {
+	for name, tt := range map[string]struct {
+		versions string
+		at       []float64
+		want     string
+	}{
+		"one":                  {"v1.5.0", []float64{97.2}, "97.2 left v1.5.0"},
+		"no room at the left":  {"v1.5.0", []float64{3}, "3 right v1.5.0"},
+		"apart":                {"v1.4.2 v1.5.0", []float64{30, 97.2}, "30 left v1.4.2, 97.2 left v1.5.0"},
+		"near":                 {"v1.4.2 v1.5.0", []float64{80, 90}, "80 left v1.4.2, v1.5.0, 90"},
+		"three that are near":  {"v1 v2 v3", []float64{80, 85, 90}, "80 left 3 versions, 85, 90"},
+		"near, then apart":     {"v1 v2 v3", []float64{20, 25, 90}, "20 left v1, v2, 25, 90 left v3"},
+		"a pseudo-version":     {"v0.0.0-20260101120000-abcdefabcdef", []float64{90}, "90 left v0.0.0-20…efabcdef"},
+		"no version, no label": {"", nil, ""},
+	} {
+		var marks []deploy
+		for n, version := range strings.Fields(tt.versions) {
+			marks = append(marks, deploy{X: tt.at[n], Version: version})
+		}
+		var got []string
+		for _, m := range labelled(marks) {
+			text := fmt.Sprint(m.X)
+			if m.Label != "" {
+				text += map[bool]string{true: " right ", false: " left "}[m.Right] + m.Label
+			}
+			got = append(got, text)
+		}
+		if text := strings.Join(got, ", "); text != tt.want {
+			t.Errorf("%s: %s, want %s", name, text, tt.want)
+		}
+	}
+}
+
+// A mark is where the process started, by its own announcement.
+func TestAMarkIsAtTheStartOfTheProcess(t *testing.T) {
+	h := newHouse(t, Options{})
+	server := func(name, version string, started time.Duration) ports.Node {
+		return ports.Node{Owner: name, Name: name, Version: version, Queues: []string{"orders"},
+			Status: ports.NodeStatus{StartedAt: core.InstantOf(h.now.Add(-started))}}
+	}
+	h.announce(server("old", "v1", 10*time.Hour))
+	h.announce(server("new", "v2", 3*time.Hour))
+	h.record("orders", 10*time.Minute, 600, 30)
+	if page := h.get("/"); !strings.Contains(page, `first server of v2, 00:04 UTC`) ||
+		strings.Contains(page, "first server of v1") {
+		t.Errorf("the marks are %v", regexp.MustCompile(`first server of [^<]*`).FindAllString(page, -1))
+	}
+}
+
+// A store in which nothing has run has words instead of axes.
+func TestAChartOfNothingHasWords(t *testing.T) {
+	h := newHouse(t, Options{})
+	page := h.get("/")
+	says(t, page, "Done and failed a minute, in 24 h Nothing has run in 24 h.", "Wait from due to start, in 24 h, log scale Nothing has run")
+	if strings.Contains(page, `class="plot"`) {
+		t.Error("there are axes")
+	}
+	says(t, h.get("/queue?q=orders"), "Nothing has run in the last hour.")
 }
 
 // A line of waits goes from point to point, and is dashed where values are unknown.

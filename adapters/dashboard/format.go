@@ -8,25 +8,30 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/skeinq/skein/internal/figures"
 )
 
 // funcs are the templates' functions for values.
 var funcs = template.FuncMap{
-	"asset": asset,
-	"count": figures.Count,
-	"exact": figures.Exact,
-	"bytes": figures.Bytes,
-	"span":  func(d time.Duration) string { return figures.Span(coarse(d)) },
-	"rate":  rate,
-	"shown": shown,
-	"line":  line,
-	"num":   func(n int) string { return figures.Exact(int64(n)) },
-	"bound": bound,
-	"href":  href,
-	"heads": heads,
-	"add":   func(a, b int) int { return a + b },
+	"asset":   asset,
+	"count":   figures.Count,
+	"exact":   figures.Exact,
+	"bytes":   figures.Bytes,
+	"span":    func(d time.Duration) string { return figures.Span(coarse(d)) },
+	"rate":    rate,
+	"rough":   figures.Rough,
+	"percent": percent,
+	"head8":   func(name string) string { return nameHead(name) },
+	"tail8":   func(name string) string { return name[len(nameHead(name)):] },
+	"shown":   shown,
+	"line":    line,
+	"num":     func(n int) string { return figures.Exact(int64(n)) },
+	"bound":   bound,
+	"href":    href,
+	"heads":   heads,
+	"add":     func(a, b int) int { return a + b },
 	// the map has room for labels on the left
 	"mapWidth":   func(d drawing) int { return d.Width + mapLeft + 1 },
 	"mapHeight":  func(d drawing) int { return d.Height + 2 },
@@ -34,21 +39,23 @@ var funcs = template.FuncMap{
 	"shardTable": shardTableOf,
 	"pill":       func(class, sign, word string) pill { return pill{class, sign, word} },
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
-	"button": func(b *idBody, op, text string, danger bool) button {
-		return button{b.Queue, b.ID, op, text, danger, b.May.To(op)}
+	"button": func(b *idBody, op, text, class string) button {
+		return button{b.Queue, b.ID, op, text, class, b.May.To(op)}
 	},
+	"primary": func(is bool) string { return map[bool]string{true: "p"}[is] },
 	"payloadsOf": func(b *idBody, place string) payloadList {
 		return payloadList{
 			b.Queue,
 			b.ID,
 			b.Pages[place],
-			place == "dead" && b.Editable && b.May.To("edit"),
-			b.May.To("revive"),
+			place != "claimed" && b.Editable && b.May.To("edit"),
 		}
 	},
 	"claims": func(b *busyBody, rows []busyRow, label string) claimTable {
 		return claimTable{b, rows, label, len(rows) > 0 && rows[0].Taker != "", timeScale()}
 	},
+	"badge":   func(class, sign, word string) badge { return badge{class, sign, word} },
+	"figList": func(label string, figs []fig) figList { return figList{label, figs} },
 	"figure":  func(n int64, href string) linkedFigure { return linkedFigure{n, href} },
 	"held":    func(c counted, n int64) held { return held{c.Queue, n} },
 	"zero":    func(n float64) bool { return n == 0 },
@@ -81,6 +88,15 @@ func (w when) ISO() string { return w.At.UTC().Format("2006-01-02T15:04:05.000Z"
 // UTC returns the time for people.
 func (w when) UTC() string { return w.At.UTC().Format("2006-01-02 15:04:05 UTC") }
 
+// Clock returns the time of the day, with the day unless that is today's.
+func (w when) Clock() string {
+	at, now := w.At.UTC(), w.Now.UTC()
+	if at.Truncate(24 * time.Hour).Equal(now.Truncate(24 * time.Hour)) {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2006-01-02 15:04")
+}
+
 // Text returns the time as a span before or after now, such as "5 s ago" or "in 5 s".
 func (w when) Text() string {
 	d := w.Now.Sub(w.At)
@@ -95,6 +111,26 @@ func (w when) Ahead() bool { return w.At.After(w.Now) }
 
 // For returns the span from the time until now.
 func (w when) For() string { return figures.Span(seconds(max(0, w.Now.Sub(w.At)))) }
+
+// nameTail is the number of last characters of a long name that are never cut, since names often
+// differ there. Shorter names than nameWhole are never cut.
+const nameTail, nameWhole = 8, 16
+
+// nameHead returns the part of a name that may be cut where there is no room: all but the last
+// characters, or nothing of a short name.
+func nameHead(name string) string {
+	n := utf8.RuneCountInString(name)
+	if n < nameWhole {
+		return ""
+	}
+	at := 0
+	for i := range name {
+		if at++; at > n-nameTail {
+			return name[:i]
+		}
+	}
+	return ""
+}
 
 // seconds rounds as scripts do: to whole seconds.
 func seconds(d time.Duration) time.Duration { return d.Round(time.Second) }

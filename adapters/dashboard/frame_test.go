@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // samples are a request of each route that is answered with a page, and of forms one that acts.
@@ -29,6 +30,7 @@ var samples = map[string]struct {
 	"GET id":         {query: "q=orders&id=a"},
 	"GET search":     {query: "for=nobody"},
 	"GET busy":       {query: "q=orders"},
+	"GET errors":     {query: "q=orders"},
 	"GET morgue":     {query: "q=orders"},
 	"GET unreadable": {query: "q=orders"},
 	"GET tracked":    {query: "q=orders"},
@@ -37,6 +39,7 @@ var samples = map[string]struct {
 	"GET schedule":   {query: "q=orders&name=nightly&id=a"},
 	"GET backfill":   {query: "q=orders&name=nightly&id=a"},
 	"GET nodes":      {},
+	"GET server":     {query: "node=owner"},
 	"GET store":      {},
 	"GET audit":      {},
 	"GET sheet":      {query: "q=orders&op=purge"},
@@ -71,6 +74,7 @@ func checkHeaders(t testing.TB, what string, h http.Header) {
 func TestEveryPageIsAPage(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.schedule("orders", "a", "nightly", nil)
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 4})
 	for _, r := range table() {
 		w := answerOf(h.board, sampled(t, &r))
 		checkHeaders(t, r.path, w.Header())

@@ -185,7 +185,7 @@ func TestOneWaitsForAStoreThatHangs(t *testing.T) {
 				t.Errorf("%s: status %d after %v", target, w.Code, took)
 			}
 		}
-		says(t, (<-first).Body.String(), "the store does not answer", "orders")
+		says(t, (<-first).Body.String(), "The store does not answer", "orders")
 	})
 }
 
@@ -223,7 +223,7 @@ func TestAPartThatHangsIsSaidSoon(t *testing.T) {
 				if took := time.Since(began); took > soon {
 					t.Errorf("after %d looks, %v behind the last: it is said after %v", before, phase, took)
 				}
-				says(t, page, "shard 0 can't be reached; the figures don't include it", "orders", "lag", "waiting")
+				says(t, page, "Shard 0 can't be reached; the figures don't include it", "orders", "Oldest due job", "Waiting")
 			})
 		}
 	}

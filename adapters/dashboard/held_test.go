@@ -17,7 +17,7 @@ func TestHeldJobsAreShownAndReleased(t *testing.T) {
 	list := h.get("/jobs?q=orders&list=held")
 	says(t, list, "● held", "boom", "Release", "skein job bury-first")
 	id := h.get("/id?q=orders&id=a")
-	says(t, id, "it is held, since its retries", "no: due never, until it is released",
+	says(t, id, "Held, since its retries", "due no: never, until it is released",
 		"Release", "skein job bury-first")
 	if strings.Contains(id, "2255") {
 		t.Error("the page of a held job shows the last instant")

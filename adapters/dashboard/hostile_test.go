@@ -13,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/errorgroup"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -42,7 +43,7 @@ func TestHostileJobsAreText(t *testing.T) {
 		h.turn("orders", index, 100)
 	}
 	pages := []string{"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&sort=id",
-		"/morgue?q=orders", "/morgue?q=orders&sort=id", "/busy", "/busy?q=orders",
+		"/morgue?q=orders", "/morgue?q=orders&sort=id", "/busy", "/busy?q=orders", "/errors", "/errors?q=orders",
 		"/sheet?q=orders&op=purge", "/sheet?q=orders&op=delete"}
 	for _, id := range hostileIDs() {
 		pages = append(pages, "/id?"+url.Values{"q": {"orders"}, "id": {id}}.Encode())
@@ -50,7 +51,8 @@ func TestHostileJobsAreText(t *testing.T) {
 	for _, text := range hostile {
 		v := url.QueryEscape(text)
 		pages = append(pages, "/?find="+v+"&sort="+v, "/morgue?q=orders&error="+v, "/jobs?q=orders&list="+v+"&sort="+v,
-			"/sheet?q=orders&op=revive&error="+v, "/queue?q=orders&by="+v)
+			"/sheet?q=orders&op=revive&error="+v, "/queue?q=orders&by="+v, "/errors?state="+v+"&since="+v,
+			"/errors?text="+v+"&open="+url.QueryEscape(errorgroup.Of("", text)))
 	}
 	for _, target := range pages {
 		isText(t, target, h.get(target))
@@ -120,7 +122,7 @@ func TestRedaction(t *testing.T) {
 	h.store.historyFail = errors.New("secret-h")
 	h.board.looker.last = nil
 	for _, target := range []string{
-		"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/store", "/sheet?q=orders&op=purge",
+		"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/errors", "/store", "/sheet?q=orders&op=purge",
 	} {
 		page := h.get(target)
 		saysNot(t, page, "secret", `name="id" value`)
@@ -146,8 +148,7 @@ func TestWithoutTheRightToPayloads(t *testing.T) {
 	h.push("orders", "a", time.Hour, "secret")
 	page := h.get("/id?q=orders&id=a")
 	says(t, page, "You don't have permission to see payloads.",
-		"Waits: the job is not due yet: it was pushed for later, "+
-			"or its handler returned Snooze or Await; it runs in 1 h.")
+		"Not due yet, runs in 1 h ◦ not due It was pushed for later, or its handler returned Snooze or Await.")
 	saysNot(t, page, "secret")
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -21,15 +22,21 @@ const maxPayloads = 100
 type idBody struct {
 	Queue, ID string
 	Now       time.Time
-	Verdict   string
-	Class     string
-	Facts     []fact
-	Why       *service.WhyReply
-	Hidden    bool // payloads must not be shown
-	Others    []foundIn
-	May       *rights
-	Editable  bool
-	Schedules *scheduleBlock
+	// Verdict is the first clause of the verdict, and Detail the rest of it. Badge is its reason.
+	Verdict, Detail string
+	Badge           pill
+	Facts           []fact
+	Why             *service.WhyReply
+	Hidden          bool // payloads must not be shown
+	Others          []foundIn
+	// Past are the next run and the known failures, newest first.
+	Past []event
+	// Audit are the newest actions of operators on the id. AuditFailed is why they can't be read.
+	Audit       []auditRow
+	AuditFailed string
+	May         *rights
+	Editable    bool
+	Schedules   *scheduleBlock
 	// Pages are the payloads of each place where the id is.
 	Pages map[string]*payloadPage
 }
@@ -49,8 +56,8 @@ type payloadPage struct {
 // fact is one line of the checklist behind a verdict.
 type fact struct {
 	Name, Value string
-	// Class and Sign show whether it keeps the job from running: good, bad, or neither.
-	Class, Sign string
+	// Class shows whether it keeps the job from running: "no", "", or "unknown", and Word says it.
+	Class, Word string
 }
 
 // classes are the meanings of verdicts.
@@ -78,18 +85,89 @@ func (c *call) idPage() (*view, error) {
 		return nil, err
 	}
 
-	// A user who may see one queue need not be allowed to see all.
-	if all, err := asked(c, service.Find, "", &service.FindQuery{ID: id}); err == nil {
-		b.Others = slices.DeleteFunc(foundOf(all.Items), func(f foundIn) bool { return f.Queue == c.queue })
-	}
-
-	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Verdict.Reason]
-	b.Verdict = verdictOf(&b.Why.Verdict)
+	b.Now = b.Why.AsOf
+	b.Verdict, b.Detail, b.Badge = verdictOf(&b.Why.Verdict)
 	b.Facts = factsOf(b.Why.Verdict.Findings)
+	b.Past = pastOf(b.Why, b.Now)
 	if s, err := c.look(); err == nil {
 		b.Schedules = c.blockOfID(s, id)
+		b.Others = c.otherQueues(s, id)
 	}
+	c.auditOfID(b)
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
+}
+
+// otherQueues returns the other queues that have the id, of those that the user may see.
+func (c *call) otherQueues(s *snapshot, id string) []foundIn {
+	all := &searchBody{ID: id}
+	if err := c.findJobs(all, s); err != nil {
+		return nil // the page is about this queue
+	}
+	return slices.DeleteFunc(all.Found, func(f foundIn) bool { return f.Queue == c.queue })
+}
+
+// auditRows is the number of actions on the page of an id.
+const auditRows = 5
+
+// auditOfID adds the newest actions of operators on the id.
+func (c *call) auditOfID(b *idBody) {
+	reply, err := asked(c, service.Audit, "", &service.AuditQuery{Queue: c.queue, ID: b.ID, Limit: auditRows})
+	if err != nil {
+		b.AuditFailed = c.errorText(c.queue, b.ID, err.Error())
+		return
+	}
+	for at := range reply.Items {
+		b.Audit = append(b.Audit, auditRowOf(reply.Items[at].Value(), b.Now))
+	}
+}
+
+// event is one line of the past of an id, or its next run.
+type event struct {
+	At when
+	// Class is "next" for a run that is to come, and empty for a failure.
+	Class, What string
+	Error       string
+	Server      string
+	// Newest is true for the newest failure.
+	Newest bool
+}
+
+// pastOf returns the next run of a job and the failures that are known of it and of the dead letter,
+// newest first.
+func pastOf(why *service.WhyReply, now time.Time) (list []event) {
+	found := why.Found.Value()
+	if q := found.Queued; q != nil {
+		if !q.Held {
+			list = append(list, event{At: when{q.PerformAt, now}, Class: "next", What: "Next run", Server: ownerOf(why)})
+		}
+		list = append(list, failuresOf(&q.LastFailure, q.Retries, now)...)
+	}
+	if d := found.DeadLetter; d != nil {
+		list = append(list, failuresOf(&d.LastFailure, 0, now)...)
+	}
+	return list
+}
+
+// failuresOf returns the failures that are known, of a job that has failed a number of times or, for
+// 0, of a dead letter.
+func failuresOf(last *inspect.LastFailure, number int, now time.Time) []event {
+	if last.LastError == "" && last.LastFailedAt.IsZero() {
+		return nil
+	}
+	e := event{At: when{last.LastFailedAt, now}, What: "Last failure before the morgue", Error: last.LastError, Server: last.LastFailedOn}
+	if number > 0 {
+		e.What = "Failure " + strconv.Itoa(number)
+	}
+	e.Newest = true
+	return []event{e}
+}
+
+// ownerOf returns the name of the server that has the shard of an id, or "".
+func ownerOf(why *service.WhyReply) string {
+	if why.Owner == nil {
+		return ""
+	}
+	return why.Owner.Name
 }
 
 // payloadPages adds the payloads of each place to the page of an id: the first ones, or, in the
@@ -119,13 +197,29 @@ func (c *call) payloadPages(b *idBody) error {
 	return nil
 }
 
-// verdictOf returns the sentence at the beginning of the page.
-func verdictOf(v *service.Verdict) string {
-	text := formatted(v.Sentence)
-	if v.Reason.Waits() {
-		return "Waits: " + text + "."
+// verdictOf returns the title of the page, the rest of the verdict and its reason.
+func verdictOf(v *service.Verdict) (title, detail string, badge pill) {
+	clause, rest := v.Sentence.Cut()
+	if len(rest) > 0 {
+		detail = sentence(formatted(rest))
 	}
-	return sentence(text)
+	return strings.TrimSuffix(sentence(formatted(clause)), "."), detail, reasonBadge(v.Reason)
+}
+
+// reasonBadge returns the mark and the word of a reason.
+func reasonBadge(r inspect.Reason) pill {
+	class := classes[r]
+	sign := map[string]string{"bad": "●", "paused": "‖", "nobody": "▨", "late": "▲"}[class]
+	switch {
+	case class != "":
+	case r.Waits():
+		class, sign = "muted", "◦"
+	case r == inspect.RunsNow || r == inspect.InBuffer || r == inspect.IsNext:
+		class, sign = "good", "✓"
+	default:
+		class, sign = "muted", "◦"
+	}
+	return pill{class, sign, r.String()}
 }
 
 // formatted returns a sentence about an id as pages show it.
@@ -134,6 +228,8 @@ func formatted(s inspect.Sentence) string {
 		switch p.Kind {
 		case inspect.PartSpan:
 			return figures.Span(p.Span)
+		case inspect.PartTime:
+			return p.At.UTC().Format("2 Jan 15:04:05 UTC")
 		case inspect.PartError, inspect.PartNote:
 			return line(p.Text)
 		}
@@ -154,12 +250,12 @@ func factsOf(findings []inspect.Finding) (list []fact) {
 			continue
 		}
 
-		line := fact{Name: f.Name, Value: formatted(f.Value), Class: "late", Sign: "?"}
+		line := fact{f.Name, formatted(f.Value), "unknown", "not known: "}
 		switch f.State {
 		case inspect.FindingGood:
-			line.Class, line.Sign = "good", "✓"
+			line.Class, line.Word = "", "yes: "
 		case inspect.FindingBad:
-			line.Class, line.Sign = "bad", "✗"
+			line.Class, line.Word = "no", "no: "
 		}
 		list = append(list, line)
 	}
@@ -254,6 +350,15 @@ func (b *searchBody) addQueues(s *snapshot, text string) (exact bool) {
 
 // findID adds the queues with a job or with schedules of the id.
 func (c *call) findID(b *searchBody, s *snapshot) error {
+	if err := c.findJobs(b, s); err != nil {
+		return err
+	}
+	c.findSchedules(b, s)
+	return nil
+}
+
+// findJobs adds the queues with a job or a dead letter of the id.
+func (c *call) findJobs(b *searchBody, s *snapshot) error {
 	queues := []string{""} // all at once
 	if !c.sight.all {
 		queues = nil
@@ -275,7 +380,6 @@ func (c *call) findID(b *searchBody, s *snapshot) error {
 		b.Unreached = append(b.Unreached, reply.Unreached...)
 	}
 
-	c.findSchedules(b, s)
 	return nil
 }
 

@@ -34,7 +34,7 @@ var jobLists = []jobList{
 	{"fresh", "Fresh", "Jobs without a failure", []sorting{byTime, byID}},
 	{"retries", "Retries", "Jobs with a failure", byRetry},
 	{"held", "Held", "Jobs that are held after their last retry", []sorting{{"time", "id", "retrying"}}},
-	{"scheduled", "Scheduled", "Jobs that are not due", []sorting{byTime}},
+	{"scheduled", "Scheduled", "Jobs that were pushed for later", []sorting{byTime}},
 }
 
 // jobsBody is the page of a list of jobs.
@@ -96,7 +96,7 @@ func (c *call) jobsPage() (*view, error) {
 	ask := &service.JobsQuery{
 		Sort:  order.api,
 		From:  b.From,
-		Fresh: b.List.Name == "fresh",
+		Fresh: b.List.Name == "fresh" || b.List.Name == "scheduled", // a failed job waits for its retry
 		Held:  b.List.Name == "held",
 		Tag:   b.Tag,
 		PageQuery: service.PageQuery{

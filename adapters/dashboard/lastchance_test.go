@@ -22,13 +22,13 @@ func TestAPageNamesTheJobThatHasTheLastChance(t *testing.T) {
 	}
 	h.turn("orders", shard.Index, 0) // takes the lease
 	for queue, want := range map[string]string{
-		"orders": `no: last chance taken by job "culprit" of orders/0`,
-		"mail":   "no: last chance taken by a job of mail/0",
+		"orders": `last chance no: taken by job "culprit" of orders/0`,
+		"mail":   "last chance no: taken by a job of mail/0",
 	} {
 		h.announce(ports.Node{Name: "blue", Lanes: 8, Queues: []string{"orders"}, Status: ports.NodeStatus{
 			Queues:     []ports.QueueStatus{{Queue: "orders", MaxRecoveries: 3}},
 			LastChance: ports.LastChance{Shard: core.Shard{Queue: queue}, ID: "culprit"},
 		}})
-		says(t, h.get("/id?q=orders&id=a"), "the job is on its last chance", want)
+		says(t, h.get("/id?q=orders&id=a"), "The job is on its last chance", want)
 	}
 }

@@ -106,8 +106,8 @@ func TestAnIDInSeveralQueues(t *testing.T) {
 	h.push("mails", "a", time.Hour, "p")
 	says(t, h.get("/search?for=a"), "The id a is in 2 queues", "mails mails/0 queued")
 	says(t, h.get("/search?for=b"), "b not found: no queue has it in its name, and as an id it is not queued, running or dead, and without a schedule")
-	says(t, h.get("/id?q=orders&id=a"), "This id in other queues mails queued")
-	says(t, h.get("/id?q=orders&id=zz"), "Nothing is queued, claimed or dead for this id.")
+	says(t, h.get("/id?q=orders&id=a"), "also in mails (queued)")
+	says(t, h.get("/id?q=orders&id=zz"), "Nothing is queued, claimed or dead for this id")
 }
 
 // An id that only has schedules is found.
@@ -121,7 +121,7 @@ func TestAnIDWithSchedulesIsFound(t *testing.T) {
 	if to := w.Header().Get("Location"); to != "id?id=tenant-7&q=mails" {
 		t.Errorf("status %d to %q: %s", w.Code, to, words(w.Body.String()))
 	}
-	says(t, h.get("/id?q=mails&id=tenant-7"), "its schedule nightly pushes at", "nightly tenant-7 ✓ fine")
+	says(t, h.get("/id?q=mails&id=tenant-7"), "Its schedule nightly pushes at 2 Jan 22:00:00 UTC", "nightly tenant-7 ✓ fine")
 
 	h.push("orders", "tenant-7", time.Hour, "p")
 	says(t, h.get("/search?for=tenant-7"), "The id tenant-7 is in 2 queues", "orders orders/", "queued",
@@ -150,20 +150,20 @@ func TestASearchThatDoesNotReachSchedules(t *testing.T) {
 
 func TestVerdictsAndTheirFacts(t *testing.T) {
 	h := newHouse(t, Options{})
-	says(t, h.get("/id?q=orders&id=a"), "no: served no server runs this queue")
+	says(t, h.get("/id?q=orders&id=a"), "served no: no server runs this queue")
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 2, Status: ports.NodeStatus{
 		Busy: 2, Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: 25, MaxRunning: 4, MaxLanes: 3, Busy: 2}},
 	}})
 	h.ended(core.Failed, "boom\nstack", "a")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "Waits: backoff after failure 1 of 25, runs in 1 h.", "yes: served by blue", "held by blue",
-		"no: lane 2 of 2 lanes there are busy", "no: due in 1 h",
-		"yes: limit 2 of 4 running on all servers (MaxRunning)", "yes: lanes of the queue 2 of 3 there are busy",
-		"retries 1 of 25", "boom …", "boom stack", "yes: queue active")
+	says(t, page, "Runs again in 1 h, after failure 1 of 25 ▲ backoff", "served yes: by blue", "held by blue",
+		"lane no: 2 of 2 lanes there are busy", "due no: in 1 h",
+		"limit yes: 2 of 4 running on all servers (MaxRunning)", "lanes of the queue yes: 2 of 3 there are busy",
+		"failures 1 of 25", "Failure 1 boom …", "boom stack", "queue yes: active")
 	says(t, h.do("op", "pause", "q", "orders"), "paused")
-	says(t, h.get("/id?q=orders&id=a"), "Waits: the queue is paused; resume it.", "no: queue paused")
+	says(t, h.get("/id?q=orders&id=a"), "The queue is paused ‖ paused Resume it.", "queue no: paused")
 	h.store.nodesFail = errors.New("away")
-	says(t, h.get("/id?q=orders&id=a"), "not known: served the list of servers can't be read now")
+	says(t, h.get("/id?q=orders&id=a"), "served not known: the list of servers can't be read now")
 }
 
 // Servers announce their running jobs at moments of their own, and a lower bound stops no running
@@ -175,7 +175,7 @@ func TestMoreRunsThanTheBound(t *testing.T) {
 		Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: 4, Busy: 9}},
 	}})
 	says(t, h.get("/id?q=orders&id=a"),
-		"no: limit 9 running on all servers (MaxRunning), more than the limit of 4: "+
+		"limit no: 9 running on all servers (MaxRunning), more than the limit of 4: "+
 			"some began under a higher limit, or the servers' reports are of different moments")
 }
 
@@ -183,8 +183,8 @@ func TestADeadIDBeginsWithItsError(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.ended(core.Buried, "boom\nat line 3", "a")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "Dead boom … boom at line 3 last failed 0 s ago on worker-c changed 0 s ago")
-	saysNot(t, page, "<h2>Queued", "<h2>Running", "nothing")
+	says(t, page, "Last failure before the morgue boom … boom at line 3", "Dead letter last failed 0 s ago on worker-c changed 0 s ago")
+	saysNot(t, page, "<h2>Job", "<h2>Running", "nothing")
 	h.ended(core.Buried, "in one line", "b")
 	if n := strings.Count(h.get("/id?q=orders&id=b"), "in one line"); n != 1 {
 		t.Errorf("an error of one line is shown %d times", n)
@@ -192,11 +192,11 @@ func TestADeadIDBeginsWithItsError(t *testing.T) {
 }
 
 func TestARecordThatCannotBeReadIsSaidPlainly(t *testing.T) {
-	got := verdictOf(&service.Verdict{
+	got, _, _ := verdictOf(&service.Verdict{
 		Reason:   inspect.Unreadable,
 		Sentence: inspect.Sentence{{Text: "the record of this id can't be read (queued)"}},
 	})
-	if got != "The record of this id can't be read (queued)." {
+	if got != "The record of this id can't be read (queued)" {
 		t.Errorf("the verdict is %q", got)
 	}
 }
@@ -277,7 +277,7 @@ func TestMorgueByGroups(t *testing.T) {
 			t.Errorf("the group has %v", got)
 		}
 		sheet := h.get(link(t, page, "purge …"))
-		says(t, sheet, "Purge dead letters of a group of orders", "4 match of 7.")
+		says(t, sheet, "Purge dead letters of orders in the group “old error #”", "4 match of 7.")
 		h.advance(time.Second)
 		page = h.do("op", "purge", "q", "orders", "bulk", "1", "group", field(t, sheet, "group"),
 			"before", field(t, sheet, "before"), "confirm", "4")

@@ -150,7 +150,7 @@ func TestUpdatesAddUpToThePage(t *testing.T) {
 		"/", "/?sort=waiting", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders", "/jobs?q=orders",
 		"/jobs?q=orders&list=retries", "/id?q=orders&id=w1",
 		"/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly", "/schedule?q=orders&name=nightly&id=w1",
-		"/id?q=orders&id=now", "/busy", "/busy?q=orders", "/morgue?q=orders", "/unreadable?q=orders",
+		"/id?q=orders&id=now", "/busy", "/busy?q=orders", "/errors", "/morgue?q=orders", "/unreadable?q=orders",
 		"/tracked?q=orders", "/nodes", "/store", "/audit",
 	} {
 		open = append(open, h.opens(path))

@@ -145,7 +145,7 @@ func TestOldDeathsAreNotNew(t *testing.T) {
 	h.advance(2 * time.Hour)
 	h.ended(core.Buried, "boom", "b", "c")
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
-	says(t, h.get("/"), "2 buried within the last hour")
+	says(t, h.get("/"), "2 died within the last hour")
 	h.advance(2 * time.Hour)
 	h.board.looker.last = nil
 	saysNot(t, h.get("/"), "buried within")

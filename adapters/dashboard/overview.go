@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,8 +27,7 @@ type overviewBody struct {
 	Now         time.Time
 	Wrong, Less []wrongLine
 	More        int
-	Lag         time.Duration
-	Total       totals
+	Figs        []fig
 	Queues      []queueRow
 	Folded      []string
 	// Cut is the number of all rows if some are not shown, else 0.
@@ -39,57 +39,67 @@ type overviewBody struct {
 	AsOf       time.Time
 }
 
-// totals are sums of all queues.
+// totals are sums of queues. Paused is the part of Waiting in paused queues.
 type totals struct {
-	Waiting, Running, Retries, Dead int64
-	Done, Failed                    float64
-	Servers                         int
+	Waiting, Paused, Running, Retries, Dead int64
+	Done, Failed                            float64
+	// queues is the number of queues in which jobs wait.
+	queues int
+	// known is true if the rates of one of the queues are.
+	known bool
 }
 
 // wrongLine is a fault, with the page that helps.
 type wrongLine struct {
 	wrong.Line
-	Class, Sign, Word string
-	Href, Link        string
-	Since             when
+	badge
+	// Name is the queue or the server that has the fault, or the number of queues.
+	Name       string
+	Href, Link string
+	Since      when
 }
 
-// signs are the marks of kinds: a class, which gives a colour, a shape and a word.
-var signs = map[wrong.Kind][3]string{
-	wrong.Late:           {"late", "▲", "late"},
-	wrong.HotShard:       {"late", "▲", "hot shard"},
-	wrong.Unowned:        {"nobody", "▨", "no owner"},
-	wrong.NobodyServes:   {"bad", "▨", "not served"},
-	wrong.Paused:         {"paused", "‖", "paused"},
-	wrong.CheckWarns:     {"late", "▲", "warning"},
-	wrong.ServerGone:     {"nobody", "▨", "server gone"},
-	wrong.Unreadable:     {"late", "▲", "unreadable"},
-	wrong.MorgueGrows:    {"bad", "●", "dying"},
-	wrong.NoAnswer:       {"bad", "●", "no answer"},
-	wrong.PartAway:       {"bad", "●", "unreachable"},
-	wrong.CheckFails:     {"bad", "●", "check fails"},
-	wrong.OwnerGone:      {"bad", "●", "owner gone"},
-	wrong.NotMoving:      {"bad", "●", "not moving"},
-	wrong.Failing:        {"bad", "●", "failing"},
-	wrong.RunsLong:       {"late", "▲", "runs long"},
-	wrong.Crashes:        {"bad", "●", "crashes"},
-	wrong.OtherRule:      {"bad", "●", "other rule"},
-	wrong.TicksLate:      {"bad", "◷", "ticks late"},
-	wrong.BrokenSchedule: {"bad", "●", "broken schedule"},
-	wrong.NearMorgue:     {"late", "▲", "last retry"},
-	wrong.Holds:          {"bad", "●", "held"},
-	wrong.Versions:       {"muted", "◦", "versions"},
+// signs are the marks of kinds: a shape and a word. The level gives the colour.
+var signs = map[wrong.Kind][2]string{
+	wrong.NoAnswer:       {"●", "no answer"},
+	wrong.PartAway:       {"●", "unreachable"},
+	wrong.CheckFails:     {"●", "check fails"},
+	wrong.NobodyServes:   {"▨", "not served"},
+	wrong.OwnerGone:      {"●", "owner gone"},
+	wrong.Crashes:        {"●", "crashes"},
+	wrong.NotMoving:      {"●", "stuck"},
+	wrong.Failing:        {"●", "failing"},
+	wrong.OtherRule:      {"●", "other rule"},
+	wrong.BrokenSchedule: {"●", "broken schedule"},
+	wrong.Holds:          {"●", "held"},
+	wrong.MorgueGrows:    {"●", "dying"},
+	wrong.TicksLate:      {"◷", "ticks late"},
+	wrong.HotShard:       {"▲", "hot shard"},
+	wrong.Late:           {"▲", "late"},
+	wrong.Unowned:        {"▨", "no owner"},
+	wrong.NearMorgue:     {"▲", "last retry"},
+	wrong.Unreadable:     {"▲", "unreadable"},
+	wrong.RunsLong:       {"▲", "runs long"},
+	wrong.CheckWarns:     {"▲", "warning"},
+	wrong.ServerGone:     {"▨", "server gone"},
+	wrong.Paused:         {"‖", "paused"},
+	wrong.Versions:       {"◦", "versions"},
 }
+
+// levels are the classes of the levels of faults.
+var levels = map[wrong.Level]string{wrong.Red: "b", wrong.Amber: "w", wrong.Hold: "h", wrong.Note: "i"}
+
+// badge is a mark and a word: a class, which gives a colour, a shape and the word.
+type badge struct{ Class, Sign, Word string }
+
+// badgeOf is the badge of a kind of fault.
+func badgeOf(k wrong.Kind) badge { return badge{levels[k.Level()], signs[k][0], signs[k][1]} }
 
 // wrongLineOf makes a line of a page. Its link does not lead back to that page.
 func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
-	sign := signs[l.Kind]
-	w := wrongLine{
-		Line:  *l,
-		Class: sign[0],
-		Sign:  sign[1],
-		Word:  sign[2],
-		Since: when{l.Since, now},
+	w := wrongLine{Line: *l, badge: badgeOf(l.Kind), Name: cmp.Or(l.Queue, l.Server, "store"), Since: when{l.Since, now}}
+	if n := len(l.Parts); n > 0 {
+		w.Name = fmt.Sprintf("%d queues", n)
 	}
 
 	w.Href, w.Link = href("queue", "q", l.Queue), "queue"
@@ -99,7 +109,7 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	case wrong.NobodyServes, wrong.ServerGone, wrong.OtherRule:
 		w.Href, w.Link = "nodes", "servers"
 	case wrong.Versions:
-		w.Href, w.Link, w.Server = "nodes", "servers", "servers"
+		w.Href, w.Link, w.Name = "nodes", "servers", "servers"
 	case wrong.OwnerGone, wrong.Crashes:
 		w.Href, w.Link = href("busy", "q", l.Queue), "running"
 	case wrong.Failing:
@@ -126,6 +136,9 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 		}
 	}
 
+	if len(l.Owners) > 0 { // with what it has left
+		w.Href, w.Link = href("server", "node", l.Owners[0]), "server"
+	}
 	if l.ID != "" {
 		w.Href, w.Link = href("busy", "q", l.Queue)+"#"+busyAnchor(l.Queue, l.ID), "running job"
 	}
@@ -141,21 +154,33 @@ func (s *snapshot) wrongLine(l *wrong.Line, page string) wrongLine {
 	case wrong.BrokenSchedule:
 		w.Href = s.schedulesIn(l.Queue, "broken")
 	}
+	if s.some && (w.Href == "nodes" || w.Href == "store") { // only for users who may see all
+		w.Href, w.Link = href("shards", "q", l.Queue), "shards"
+		if l.Queue == "" {
+			w.Href, w.Link = "./", "overview"
+		}
+	}
 	return w
 }
 
 // queueRow is a queue in the table.
 type queueRow struct {
-	Name, State, Class, Sign        string
+	// Its badge has no word if nothing is wrong.
+	badge
+	Name                            string
 	Paused                          bool
 	Lag                             time.Duration
 	Waiting, Running, Retries, Dead int64
 	Orphaned, Quarantined           int64
 	Done, Failed                    float64
-	P99                             time.Duration
-	Spark                           *spark
-	Shards, Unowned, Servers        int
-	worst                           int
+	// Share is the part of the ended jobs that failed.
+	Share                    float64
+	P99                      time.Duration
+	Bar                      lagBar
+	Spark                    *spark
+	Cells                    *shardCells
+	Shards, Unowned, Servers int
+	worst                    int
 }
 
 // unknownRate is the rate of a queue whose history has not been read.
@@ -202,19 +227,18 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 		Shards:      stats.Queue.Shards,
 		Unowned:     unowned(stats),
 		worst:       int(wrong.Versions) + 1,
+		Cells:       cellsOf(stats, ""),
 	}
+	level := wrong.Note
 
-	// The faults are sorted, so the first one of the queue is its worst.
-	for at := range s.wrong {
-		if l := &s.wrong[at]; l.Queue == name {
-			sign := signs[l.Kind]
-			r.Class, r.Sign, r.State, r.worst = sign[0], sign[1], sign[2], int(l.Kind)
-			break
-		}
+	if lines := s.wrongOf(name); len(lines) > 0 {
+		worst := slices.MinFunc(lines, func(a, b *wrong.Line) int { return cmp.Compare(a.Kind, b.Kind) })
+		r.badge, r.worst, level = badgeOf(worst.Kind), int(worst.Kind), worst.Kind.Level()
 	}
 	if stats.Queue.Paused {
-		r.Class, r.Sign, r.State = "paused", "‖", "paused"
+		r.badge, level = badgeOf(wrong.Paused), wrong.Hold
 	}
+	r.Bar = lagBarOf(stats.Lag, level)
 
 	for at := range s.view.Nodes {
 		if n := &s.view.Nodes[at]; n.State == inspect.NodeAlive && slices.Contains(n.Queues, name) {
@@ -222,9 +246,10 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 		}
 	}
 
-	r.Done, r.Failed = unknownRate, unknownRate
+	r.Done, r.Failed, r.Share = unknownRate, unknownRate, unknownRate
 	if d := s.details[name]; d != nil && d.whole() {
 		r.Done, r.Failed, r.P99 = rates(d.hour, s.view.Now)
+		r.Share = share(r.Done, r.Failed)
 		r.Spark = sparkOf(d.hour, s.view.Now)
 	}
 
@@ -254,7 +279,7 @@ var sorts = map[string]func(a, b *queueRow) int{
 	"retries": func(a, b *queueRow) int { return cmp.Compare(b.Retries, a.Retries) },
 	"dead":    func(a, b *queueRow) int { return cmp.Compare(b.Dead, a.Dead) },
 	"done":    func(a, b *queueRow) int { return cmp.Compare(b.Done, a.Done) },
-	"failed":  func(a, b *queueRow) int { return cmp.Compare(b.Failed, a.Failed) },
+	"failed":  func(a, b *queueRow) int { return cmp.Compare(b.Share, a.Share) },
 	"p99":     func(a, b *queueRow) int { return cmp.Compare(b.P99, a.P99) },
 	"servers": func(a, b *queueRow) int { return cmp.Compare(b.Servers, a.Servers) },
 	"unowned": func(a, b *queueRow) int { return cmp.Compare(b.Unowned, a.Unowned) },
@@ -277,9 +302,10 @@ func (c *call) overview() (*view, error) {
 	b.say(s)
 
 	var minutes []inspect.MinuteStats
+	var rows []queueRow
 	for at := range s.view.Stats {
 		row := s.row(&s.view.Stats[at])
-		b.add(&row)
+		rows = append(rows, row)
 		if d := s.details[row.Name]; d != nil && d.failed == nil {
 			minutes = append(minutes, d.day...)
 		}
@@ -296,12 +322,7 @@ func (c *call) overview() (*view, error) {
 		b.Cut, b.Queues = len(b.Queues), b.Queues[:maxQueues]
 	}
 
-	for at := range s.view.Nodes {
-		if s.view.Nodes[at].State != inspect.NodeGone {
-			b.Total.Servers++
-		}
-	}
-
+	b.Figs = s.figs("", rows, minutes)
 	d := dayOf(minutes, s.view.Nodes, b.Now)
 	b.Done, b.Wait = d.throughput(), d.waits()
 	return &view{page: "overview", title: "Overview", live: true, body: b}, nil
@@ -320,15 +341,18 @@ func (b *overviewBody) say(s *snapshot) {
 }
 
 // add adds a queue to the sums.
-func (b *overviewBody) add(row *queueRow) {
-	if !row.Paused { // its jobs are meant to wait
-		b.Lag = max(b.Lag, row.Lag)
-	}
-	t := &b.Total
+func (t *totals) add(row *queueRow) {
 	t.Waiting += row.Waiting
+	if row.Waiting > 0 {
+		t.queues++
+	}
+	if row.Paused {
+		t.Paused += row.Waiting
+	}
 	t.Running += row.Running
 	t.Retries += row.Retries
 	t.Dead += row.Dead
+	t.known = t.known || row.Done >= 0
 	t.Done += max(0, row.Done)
 	t.Failed += max(0, row.Failed)
 }
@@ -341,7 +365,7 @@ func (b *overviewBody) fold() {
 	all := b.Queues
 	b.Queues = nil
 	for _, row := range all {
-		if row.State == "" && row.Waiting == 0 && row.Running == 0 {
+		if row.Word == "" && row.Waiting == 0 && row.Running == 0 {
 			b.Folded = append(b.Folded, row.Name)
 		} else {
 			b.Queues = append(b.Queues, row)

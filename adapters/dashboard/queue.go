@@ -18,23 +18,27 @@ const (
 
 // queueBody is the page of a queue.
 type queueBody struct {
-	Now       time.Time
-	Row       queueRow
-	Stats     *inspect.QueueStats
-	Fresh     int64
-	Processed int64
-	FailedAll int64
-	Oldest    when
-	Wrong     []wrongLine
-	Pause     *pauseOf
-	Map       *shardMap
-	Worst     []shardRow
-	Unreached int
-	Servers   []serverOf
-	Done      *chart
-	Wait      *chart
-	Why       string
-	Schedules *scheduleBlock
+	Now      time.Time
+	Row      queueRow
+	Stats    *inspect.QueueStats
+	Figs     []fig
+	Waits    []waitRow
+	Settings []queueSetting
+	// Shards and Running are the numbers of shards and of servers.
+	Shards, Running int64
+	Processed       int64
+	FailedAll       int64
+	Oldest          when
+	Wrong           []wrongLine
+	Pause           *pauseOf
+	Map             *shardMap
+	Worst           []shardRow
+	Unreached       int
+	Servers         []serverOf
+	Done            *chart
+	Wait            *chart
+	Why             string
+	Schedules       *scheduleBlock
 	// Span is the time that the charts show, and Spans are the choices.
 	Span  string
 	Spans []tab
@@ -48,9 +52,11 @@ type shardRow struct {
 	Orphaned               int64
 	Lag                    time.Duration
 	Owner                  string
-	Unowned                bool
-	Until                  when
-	Token                  int64
+	// OwnerID is the owner id if the server is listed.
+	OwnerID string
+	Unowned bool
+	Until   when
+	Token   int64
 }
 
 // pauseOf describes the pause of a queue: the operator, the time and the reason.
@@ -96,6 +102,9 @@ func (s *snapshot) rows(stats *inspect.QueueStats, order func(a, b *inspect.Shar
 	rows := make([]shardRow, len(shards))
 	for at, sh := range shards {
 		rows[at] = shardRowOf(sh, names, stats.Now)
+		if names[sh.Owner] != "" {
+			rows[at].OwnerID = sh.Owner
+		}
 	}
 	return rows
 }
@@ -111,7 +120,8 @@ func (c *call) queuePage() (*view, error) {
 		Now:       stats.Now,
 		Row:       s.row(stats),
 		Stats:     stats,
-		Fresh:     stats.Fresh,
+		Waits:     waitsOf(stats),
+		Shards:    int64(stats.Queue.Shards),
 		Processed: stats.Processed,
 		FailedAll: stats.Failed,
 		Oldest:    when{stats.Oldest, stats.Now},
@@ -134,13 +144,16 @@ func (c *call) queuePage() (*view, error) {
 	b.Worst = s.rows(stats, worse)
 	b.Worst = b.Worst[:min(worstShards, len(b.Worst))]
 
-	for at := range s.wrong {
-		if s.wrong[at].Queue == c.queue {
-			b.Wrong = append(b.Wrong, s.wrongLine(&s.wrong[at], "queue"))
-		}
+	for _, l := range s.wrongOf(c.queue) {
+		b.Wrong = append(b.Wrong, s.wrongLine(l, "queue"))
 	}
 
-	b.Servers = s.serversOf(c.queue)
+	var day []inspect.MinuteStats
+	if d := s.details[c.queue]; d != nil && d.failed == nil {
+		day = d.day
+	}
+	b.Figs, b.Running = s.figs(c.queue, []queueRow{b.Row}, day), int64(b.Row.Servers)
+	b.Servers, b.Settings = s.serversOf(c.queue), s.settingsOf(stats)
 	b.Schedules = c.blockOfQueue(s)
 
 	if d := s.details[c.queue]; d != nil {
@@ -161,6 +174,136 @@ func (c *call) queuePage() (*view, error) {
 	}
 
 	return &view{page: "queue", title: c.queue, live: true, body: b}, nil
+}
+
+// queueSetting is a setting of a queue: the value that most of its servers have, and the servers that
+// have another.
+type queueSetting struct {
+	Name, Title, Value string
+	// Command is the command that changes it, or empty if only the servers' code does.
+	Command string
+	Others  []otherSetting
+}
+
+type otherSetting struct{ Owner, Name, Value string }
+
+// settingsOf returns the settings that the running servers of a queue announce, and its merge rule.
+func (s *snapshot) settingsOf(stats *inspect.QueueStats) (list []queueSetting) {
+	queue := stats.Queue.Name
+	by := map[string][]otherSetting{}
+	for at := range s.view.Nodes {
+		n := &s.view.Nodes[at]
+		if n.State == inspect.NodeGone {
+			continue
+		}
+		for _, set := range settings(&n.Status, queue) {
+			by[set.Name] = append(by[set.Name], otherSetting{n.Owner, n.Name, set.Here})
+			if len(by[set.Name]) == 1 && set.Name != mergeRule {
+				list = append(list, queueSetting{Name: set.Name, Title: set.Title})
+			}
+		}
+	}
+	for at := range list {
+		list[at].Value = mostCommon(by[list[at].Name])
+	}
+
+	list = append(list, queueSetting{
+		Name:    mergeRule,
+		Title:   "what stays when payloads of an id meet",
+		Value:   stats.Queue.Merge.String(),
+		Command: "skein queue merge " + queue + " RULE",
+	})
+	for at := range list {
+		for _, other := range by[list[at].Name] {
+			if other.Value != list[at].Value {
+				list[at].Others = append(list[at].Others, other)
+			}
+		}
+	}
+	return list
+}
+
+// mostCommon returns the value that most servers have.
+func mostCommon(list []otherSetting) (value string) {
+	count := map[string]int{}
+	for _, other := range list {
+		count[other.Value]++
+	}
+	for v, n := range count {
+		if n > count[value] || n == count[value] && v > value {
+			value = v
+		}
+	}
+	return value
+}
+
+// waitRow is a reason for which jobs of a queue wait. Ends describes when they no longer do, or At has
+// the time.
+type waitRow struct {
+	Class, Text string
+	Count       int64
+	Ends        string
+	At          when
+	Href, Link  string
+	// Path is its part of a bar of waitWidth pixels.
+	Path string
+}
+
+// waitWidth is the width of the bar of waits.
+const waitWidth = 600
+
+// waitsOf returns what the jobs of a queue wait for, as far as its counts have that.
+func waitsOf(stats *inspect.QueueStats) (rows []waitRow) {
+	name := stats.Queue.Name
+	add := func(n int64, row waitRow) {
+		if row.Count = n; n > 0 {
+			rows = append(rows, row)
+		}
+	}
+
+	fresh := waitRow{
+		Class: "d",
+		Text:  "their time, or a lane",
+		At:    when{stats.Oldest, stats.Now},
+		Href:  href("jobs", "q", name, "list", "fresh"),
+		Link:  "jobs",
+	}
+	if stats.Queue.Paused {
+		fresh.Class, fresh.Text, fresh.Ends = "kh", "the end of the pause", "when the queue is resumed"
+	}
+	add(stats.Fresh, fresh)
+	add(stats.Retrying-stats.Held, waitRow{
+		Class: "k3",
+		Text:  "their backoff after a failure",
+		Ends:  "each at its time",
+		Href:  href("jobs", "q", name, "list", "retries"),
+		Link:  "retries",
+	})
+	add(stats.Orphaned, waitRow{
+		Class: "k4",
+		Text:  "a new owner of their shard: their server is gone",
+		Ends:  "when a server takes the shard",
+		Href:  href("busy", "q", name),
+		Link:  "running",
+	})
+	add(stats.Held, waitRow{
+		Class: "f",
+		Text:  "an operator: they are held after their last retry",
+		Ends:  "when they are released",
+		Href:  href("jobs", "q", name, "list", "held"),
+		Link:  "held jobs",
+	})
+
+	var total, before int64
+	for at := range rows {
+		total += rows[at].Count
+	}
+	for at := range rows {
+		from, n := before*waitWidth/total, rows[at].Count
+		before += n
+		rows[at].Path = fmt.Sprintf("M%d 6h%d", from, max(2, before*waitWidth/total-from-2))
+	}
+	return rows
 }
 
 // shardsBody is the page of all shards of a queue.

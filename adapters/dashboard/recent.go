@@ -3,6 +3,7 @@ package dashboard
 import (
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/wrong"
 )
 
@@ -64,4 +65,18 @@ func (r *recent) letter(group string, changed time.Time) (old bool) {
 		r.add(group, 1, changed, changed)
 	}
 	return false
+}
+
+// most returns the error that most of the counted dead letters have, and their number. Dead letters
+// without one are not counted.
+func (r *recent) most() (group string, count int64) {
+	for name, n := range r.byGroup {
+		if name == core.OtherGroup || name == core.BuriedByHand {
+			continue
+		}
+		if n > count || n == count && name < group {
+			group, count = name, n
+		}
+	}
+	return group, count
 }

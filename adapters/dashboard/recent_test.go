@@ -70,22 +70,22 @@ func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 		says             string
 	}{
 		"old ones alone":       {old: 3, lists: 0},
-		"a new group":          {fresh: 1200, old: 3, lists: 0, says: "1200 buried within the last hour"},
-		"few of an old group":  {old: 200, late: 2, lists: 1, says: "2 buried within the last hour"},
-		"more of an old group": {old: 1, late: 120, lists: 2, says: "120 buried within the last hour"},
-		"too many":             {old: 1, late: 1100, lists: 3, says: "1000 or more buried within the last hour"},
+		"a new group":          {fresh: 1200, old: 3, lists: 0, says: "1,200 died within the last hour"},
+		"few of an old group":  {old: 200, late: 2, lists: 1, says: "2 died within the last hour"},
+		"more of an old group": {old: 1, late: 120, lists: 2, says: "120 died within the last hour"},
+		"too many":             {old: 1, late: 1100, lists: 3, says: "1,000 or more died within the last hour"},
 		"a group that is hidden": {
 			old:    1,
 			fresh:  4,
 			lists:  1,
-			says:   "4 buried within the last hour",
+			says:   "4 died within the last hour",
 			groups: func(r *ports.GroupsReply) { r.Groups, r.Total, r.Dead = r.Groups[:1], 1, 1 },
 		},
 		"too many groups": {
 			old:    9,
 			fresh:  4,
 			lists:  1,
-			says:   "4 buried within the last hour",
+			says:   "4 died within the last hour",
 			groups: func(r *ports.GroupsReply) { r.Groups = r.Groups[:1] },
 		},
 	} {

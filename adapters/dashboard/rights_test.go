@@ -40,7 +40,7 @@ var pagesThatAct = []string{
 	"/queue?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders", "/morgue?q=orders", "/id?q=orders&id=dead",
 	"/id?q=orders&id=waits", "/id?q=orders&id=runs", "/busy", "/nodes",
 	"/unreadable?q=orders", "/tracked?q=orders", "/schedules", "/named?q=orders&name=nightly",
-	"/schedule?q=orders&name=nightly&id=a",
+	"/schedule?q=orders&name=nightly&id=a", "/errors", "/errors?q=orders",
 }
 
 var offer = regexp.MustCompile(`name="op" value="([a-z-]+)"|name="then" value="([a-z-]+)"|sheet\?[^"]*op=([a-z-]+)`)
@@ -127,6 +127,7 @@ func TestPagesOfferWhatIsAllowedOnTheirQueue(t *testing.T) {
 		"/queue?q=mails":  nil,
 		"/morgue?q=mails": nil,
 		"/jobs?q=mails":   nil,
+		"/errors?q=mails": nil,
 		"/nodes":          nil,
 		"/nodes?q=orders": nil,
 	} {

@@ -93,8 +93,8 @@ func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
 	}
 
 	h.board.looker.last = nil
-	says(t, h.get("/"), "● broken schedule orders servers can't read the spec of the schedule broken",
-		"◷ ticks late orders a tick of its schedules is 1 min late: no server runs this queue")
+	says(t, h.get("/"), "● broken schedule orders Servers can't read the spec of the schedule broken",
+		"◷ ticks late orders A tick of its schedules is 1 min late: no server runs this queue")
 	says(t, h.get("/queue?q=orders"), "Schedules Schedule State When", "afine a ✓ fine", "all schedules")
 	says(t, h.get("/id?q=orders&id=b"), "Schedules Schedule State When", "broken b ● broken", "late b ◷ late")
 	saysNot(t, h.get("/id?q=orders&id=b"), "afine")
@@ -105,7 +105,7 @@ func TestABrokenScheduleOfAnotherIDIsWrong(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.schedule("orders", "a", "nightly", nil)
 	h.schedule("orders", "b", "nightly", func(s *core.Schedule) { s.Broken, s.RetryAt = "no zone", s.Next })
-	says(t, h.get("/"), "● broken schedule orders servers can't read the spec of the schedule nightly")
+	says(t, h.get("/"), "● broken schedule orders Servers can't read the spec of the schedule nightly")
 	saysNot(t, h.get("/"), "(checked:")
 
 	for n := range 120 {
@@ -157,7 +157,7 @@ func TestTheStateOfNamesWithSeveralIDs(t *testing.T) {
 	saysNot(t, h.get("/schedules?q=orders&state=late&contains=alo"), "Read here", ">invoice")
 
 	for _, target := range []string{"/", "/queue?q=orders"} {
-		says(t, h.get(target), "◷ ticks late orders a tick of its schedules is 1 min 10 s late")
+		says(t, h.get(target), "◷ ticks late orders A tick of its schedules is 1 min 10 s late")
 		if !strings.Contains(h.get(target), `href="named?name=invoice&amp;q=orders&amp;state=late"`) {
 			t.Errorf("%s does not lead to the late schedule", target)
 		}

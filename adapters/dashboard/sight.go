@@ -58,6 +58,7 @@ func (s *sight) of(whole *snapshot) *snapshot {
 	}
 
 	part := *whole
+	part.some = true
 	part.view.Stats, part.view.Nodes, part.view.Unreached, part.wrong = nil, nil, nil, nil
 	for _, q := range whole.view.Stats {
 		if s.sees(q.Queue.Name) {
@@ -77,6 +78,11 @@ func (s *sight) of(whole *snapshot) *snapshot {
 	for _, l := range whole.wrong {
 		if l.Kind == wrong.NoAnswer || l.Queue != "" && s.sees(l.Queue) {
 			part.wrong = append(part.wrong, l)
+		}
+		for _, p := range l.Parts { // the line itself counts all its queues
+			if s.sees(p.Queue) {
+				part.wrong = append(part.wrong, p)
+			}
 		}
 	}
 	return &part

@@ -101,7 +101,7 @@ func TestRightsForSomeQueuesHaveAHome(t *testing.T) {
 	home := h.get("/")
 	says(t, home, "You see 2 queues.", "orders", "mails")
 	seen := map[string]bool{}
-	for _, page := range []string{"./", "queue?q=orders", "busy", "schedules", "search?for=r", "search?for=runs", "id?q=orders&id=runs"} {
+	for _, page := range []string{"./", "queue?q=orders", "busy", "errors", "schedules", "search?for=r", "search?for=runs", "id?q=orders&id=runs"} {
 		w := answerOf(h.board, request(http.MethodGet, "/"+strings.TrimPrefix(page, "./"), nil))
 		saysNot(t, w.Body.String(), "secrets", "hidden-plan")
 		for _, link := range anyLink.FindAllStringSubmatch(w.Body.String(), -1) {

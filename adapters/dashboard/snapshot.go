@@ -16,6 +16,8 @@ type snapshot struct {
 	// at is the time when it was taken, by this process's clock. answered is when the store answered
 	// last, silent is when it was asked in vain first after that.
 	at, answered, silent time.Time
+	// some is true if it has only the queues that its reader may see.
+	some bool
 	// failed is the reason why the store could not be read now. Then the figures are the previous
 	// ones, or missing.
 	failed error
@@ -66,6 +68,17 @@ func (c *call) storeProblem(err error) error {
 	return newProblem(503, "The store does not answer", c.errorText("", "", err.Error()))
 }
 
+// wrongOf returns the faults of a queue, worst first. Lines for several queues have the fault of
+// each.
+func (s *snapshot) wrongOf(queue string) (lines []*wrong.Line) {
+	for at := range s.wrong {
+		if l := s.wrong[at].Of(queue); l != nil {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
 // ownerNames returns the names of servers by their owner ids.
 func (s *snapshot) ownerNames() map[string]string {
 	names := map[string]string{}
@@ -87,8 +100,10 @@ func (s *snapshot) unreachedOf(queue string) (n int) {
 
 // serverOf is a server of a queue.
 type serverOf struct {
-	Name, State, Version    string
+	Owner, Name             string
+	State, Version          string
 	Shards, Running, Lanes  int
+	Busy                    int
 	MaxRetries, MaxRunning  int
 	MaxLanes, Parallel, Max int
 }
@@ -101,10 +116,10 @@ func (s *snapshot) serversOf(queue string) (list []serverOf) {
 			continue
 		}
 
-		server := serverOf{Name: n.Name, State: n.State.String(), Version: n.Version, Lanes: n.Lanes}
+		server := serverOf{Owner: n.Owner, Name: n.Name, State: n.State.String(), Version: n.Version, Lanes: n.Lanes}
 		for _, q := range n.Status.Queues {
 			if q.Queue == queue {
-				server.Shards, server.Running = q.Shards, q.Running
+				server.Shards, server.Running, server.Busy = q.Shards, q.Running, q.Busy
 				server.MaxRetries, server.MaxRunning, server.MaxLanes, server.Parallel, server.Max =
 					q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize
 			}

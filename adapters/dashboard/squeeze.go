@@ -17,7 +17,8 @@ const minGzip = 1400
 const varies = "Accept-Encoding, Sec-Fetch-Site"
 
 var gzips = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is valid
+	// The fastest level takes a millisecond less for a page, and makes it a quarter larger.
+	w, _ := gzip.NewWriterLevel(io.Discard, gzip.DefaultCompression) // the level is valid
 	return w
 }}
 

@@ -45,7 +45,7 @@ func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 		}
 		for _, target := range []string{
 			"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&list=scheduled",
-			"/morgue?q=orders", "/morgue?q=orders&sort=id", "/morgue?q=orders&error=x",
+			"/morgue?q=orders", "/morgue?q=orders&sort=id", "/morgue?q=orders&error=x", "/errors", "/errors?q=orders&open=boom",
 			"/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly", "/schedule?q=orders&name=nightly&id=a",
 			"/busy", "/busy?q=orders", "/id?q=orders&id=a", "/search?for=a", "/store", "/unreadable?q=orders",
 			"/sheet?q=orders&op=revive", "/sheet?q=orders&op=purge", "/sheet?q=orders&op=delete",
@@ -144,7 +144,7 @@ func TestFailuresOfActionsAreShown(t *testing.T) {
 		h.ended(core.Buried, "boom", "a")
 		h.advance(time.Second)
 		h.store.fails = errors.New("refused by the test")
-		w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cA==", "new", "q", "then", "revive")
+		w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cA==", "new", "q", "then", "revive", "confirm", "1")
 		if w.Code < http.StatusInternalServerError || !strings.Contains(w.Body.String(), "refused by the test") {
 			t.Errorf("a revive after an edit: status %d: %s", w.Code, words(w.Body.String()))
 		}
@@ -249,7 +249,7 @@ func TestReadOnlyHasThePagesThatLook(t *testing.T) {
 	h := newHouse(t, readOnly)
 	h.ended(core.Buried, "boom", "a")
 	for _, target := range []string{
-		"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/nodes", "/store",
+		"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/errors", "/nodes", "/store",
 		"/id?" + url.Values{"q": {"orders"}, "id": {"a"}}.Encode(),
 	} {
 		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != http.StatusOK {

@@ -15,11 +15,10 @@ func heads() []head {
 		{Text: "Lag", By: "lag", Title: "how long the longest-waiting job has waited"},
 		{Text: "Waiting", By: "waiting", Title: "queued jobs, due or not"},
 		{Text: "Running", By: "running", Title: "jobs that running servers have claimed"},
-		{Text: "Retries", By: "retries", Title: "queued jobs that have failed"},
+		{Text: "Retrying", By: "retries", Title: "queued jobs that have failed"},
 		{Text: "Dead", By: "dead", Title: "ids in the morgue"},
 		{Text: "Done/s", By: "done", Title: "over the last five minutes"},
-		{Text: "Failed/s", By: "failed", Title: "over the last five minutes"},
-		{Text: "p99 run", By: "p99", Title: "99 of 100 runs in the last hour took no longer"},
+		{Text: "Failed", By: "failed", Title: "of the jobs that ended in the last five minutes"},
 	}
 }
 
@@ -76,15 +75,17 @@ type linkedID struct {
 // button is an action on one id.
 type button struct {
 	Queue, ID, Op, Text string
+	// Class is "p" for the likely next step and "x" for one that loses data.
+	Class string
 	// May is true if the user may use the button.
-	Danger, May bool
+	May bool
 }
 
-// payloadList are the payloads of a place, which may be edited in the morgue.
+// payloadList are the payloads of a place, which may be edited unless it is the claimed job.
 type payloadList struct {
 	Queue, ID string
 	*payloadPage
-	Edit, Revive bool
+	Edit bool
 }
 
 // claimTable is a table of claimed jobs.

@@ -161,7 +161,7 @@ func TestTheChosenEntriesAreNamed(t *testing.T) {
 		"jobs of orders whose id begins with “a” with the tag “vip”":    {Prefix: "a", Tag: "vip"},
 		"jobs of orders with the tag “vip” whose error contains “boom”": {Tag: "vip", Error: "boom"},
 	} {
-		if got := chosen(m, "jobs", "orders"); got != want {
+		if got := chosen(m, "jobs", "orders", ""); got != want {
 			t.Errorf("%+v are named %q, want %q", m, got, want)
 		}
 	}

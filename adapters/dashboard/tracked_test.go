@@ -15,7 +15,7 @@ func TestTrackedIDsHaveTheirVerdicts(t *testing.T) {
 	says(t, h.get("/tracked?q=orders"), "No id is tracked here.")
 	h.push("orders", "w1", time.Hour, "p")
 	says(t, h.get("/id?q=orders&id=w1"), "Track")
-	says(t, h.do("op", "track", "q", "orders", "id", "w1"), "The id is tracked.", "w1", "it runs in 1 h.")
+	says(t, h.do("op", "track", "q", "orders", "id", "w1"), "The id is tracked.", "w1", "Not due yet, runs in 1 h")
 	h.do("op", "track", "q", "orders", "id", "gone")
 	page := h.get("/tracked?q=orders")
 	says(t, page, "gone", "w1", "Untrack", "0 s ago")

@@ -57,8 +57,8 @@ func TestGroupsAreListedAndActedOn(t *testing.T) {
 		refused(t, "sorted by id",
 			answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue"+query+"&sort=id", "")),
 			400, "invalid-options")
-		refused(t, "jobs",
-			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/bury", `{"match":{"group":"x"}}`)),
-			400, "invalid-options")
+		refused(t, "a state of dead letters",
+			answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{"state":"held"}}`)),
+			400, "bad-request")
 	})
 }

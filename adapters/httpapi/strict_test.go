@@ -24,7 +24,7 @@ import (
 func TestNoErrorOfTheStoreIsSwallowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// silent are calls that a route can answer without. Its answer then names what it lacks.
-		silent := map[string][]string{"/why": {"Nodes", "Permit"}}
+		silent := map[string][]string{"/why": {"Nodes", "Permit"}, "/errors": {"Nodes"}}
 		const audits = "Audit" // prevents no action: the log has what the audit lacks
 		for _, route := range table() {
 			for method := range calledBy(t, &route, "") {

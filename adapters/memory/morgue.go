@@ -51,8 +51,30 @@ func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepRe
 // Edit implements [ports.Operator].
 func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
 	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
+		if r.Queued {
+			return ports.StepReply{Handled: sh.edit(&r)}
+		}
 		return ports.StepReply{Handled: sh.morgue.edit(&r, now)}
 	})
+}
+
+// edit replaces a payload of a queued job, and returns the number of replaced ones.
+func (s *shard) edit(r *ports.EditRequest) int {
+	e := s.queued(r.ID)
+	if e == nil {
+		return 0
+	}
+	list := e.payloads.List()
+	at := slices.IndexFunc(list, func(p core.Payload) bool { return bytes.Equal(p.Data, r.Old) })
+	if at < 0 {
+		return 0
+	}
+
+	edited := list[at]
+	e.payloads.Remove([]core.Payload{edited})
+	edited.Data = r.New
+	s.superseded += int64(e.payloads.MergeBy(s.rule(), []core.Payload{edited}))
+	return 1
 }
 
 func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {

@@ -187,7 +187,11 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	if err := s.mergeIDs(ctx, r.Shard, r.ID); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, 0, `step_edit($1, $2, $3, $4, $5, $6)`, orNone(r.ID), notNull(r.Old), notNull(r.New))
+	edit := `step_edit($1, $2, $3, $4, $5, $6)`
+	if r.Queued {
+		edit = `step_edit_queued($1, $2, $3, $4, $5, $6)`
+	}
+	return s.step(ctx, r.Shard, 0, edit, orNone(r.ID), notNull(r.Old), notNull(r.New))
 }
 
 // notNull returns data, or an empty slice for nil, which SQL would see as NULL.

@@ -93,7 +93,7 @@ func TestALostServerRaisesOneAlert(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, _ := wrong.Now(&wrong.View{Now: stats[0].Now, Stats: stats, Nodes: nodes}, wrong.Memory{})
-	if want := "no server runs this queue, 12 waiting, " +
+	if want := "No server runs this queue: 12 jobs wait, " +
 		"12 of them left by blue, which stopped responding"; len(lines) == 0 || lines[0].Text != want {
 		t.Errorf("wrong is %+v, want first %q", lines, want)
 	}

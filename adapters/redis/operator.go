@@ -185,9 +185,13 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+	script, keys := editScript, deadKeys
+	if r.Queued {
+		script, keys = editQueuedScript, queueKeys
+	}
 	return s.step(ctx, r.Shard, 0, exchange.Call{
-		Script: editScript,
-		Keys:   s.firstKeys(r.Shard, deadKeys),
+		Script: script,
+		Keys:   s.firstKeys(r.Shard, keys),
 		Args:   []any{s.now(), r.ID, r.Old, r.New},
 	})
 }

@@ -29,6 +29,7 @@ var (
 	discardScript          = join("step/discard")
 	drainScript            = join("lib/clock registry/drain")
 	editScript             = join(library + "step/edit")
+	editQueuedScript       = join(library + "step/edit_queued")
 	expediteScript         = join(library + "lib/steps step/expedite")
 	findScript             = join(library + "lib/notes lib/claims lib/faults lib/lease look/find")
 	forgetScript           = join("registry/forget")

@@ -41,6 +41,7 @@ var scriptFlags = map[string]struct {
 	"discard":            {discardScript, passesWhenFull},
 	"drain":              {drainScript, passesWhenFull},
 	"edit":               {editScript, refusedWhenFull},
+	"edit_queued":        {editQueuedScript, refusedWhenFull},
 	"revive_purge":       {reviveScript, refusedWhenFull},
 	"expedite":           {expediteScript, passesWhenFull},
 	"find":               {findScript, onlyReads},

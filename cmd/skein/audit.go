@@ -29,7 +29,7 @@ func (a *app) actor() inspect.Actor {
 }
 
 func (a *app) auditCommand() *cobra.Command {
-	queue, limit := "", 50
+	queue, id, limit := "", "", 50
 	c := a.command(
 		"audit",
 		"List actions of operators: when, who, which queue and ids, and why",
@@ -42,7 +42,7 @@ func (a *app) auditCommand() *cobra.Command {
 
 			return list(a, auditColumns, func(yield func(inspect.Action, error) bool) {
 				left := limit
-				for action, err := range i.Actions(ctx, inspect.ActionsOptions{Queue: queue}) {
+				for action, err := range i.Actions(ctx, inspect.ActionsOptions{Queue: queue, ID: id}) {
 					if left--; !yield(action, err) || left == 0 {
 						return
 					}
@@ -52,6 +52,7 @@ func (a *app) auditCommand() *cobra.Command {
 	)
 
 	c.Flags().StringVar(&queue, "queue", "", "list actions on this `QUEUE` alone")
+	c.Flags().StringVar(&id, "id", "", "list actions that named this `ID`")
 	c.Flags().IntVar(&limit, "limit", limit, "list the newest `N` actions; the store keeps 1,000 of all queues")
 	return c
 }

@@ -444,11 +444,16 @@ type (
 // kind.
 func (a *app) onJobs(name, short, example, done string, all kindOfJobs, on onJobs) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasQueued, prefixNeeds: needsIndex}
-	return a.bulk(b, name+" QUEUE [ID...]", short, example,
+	c := a.bulk(b, name+" QUEUE [ID...]", short, example,
 		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {
 			return on(i, ctx, queue, c.jobs(all))
 		})
+	c.Flags().StringVar(&b.o.Group, "group", "", ofErrorGroup)
+	return c
 }
+
+// ofErrorGroup is the help of --group of actions on jobs.
+const ofErrorGroup = "with --all: only those that have failed for an error of this group; skein errors --by-queue lists them"
 
 // onFailedJobs is onJobs for an action whose --all means jobs with a failure, and --fresh the
 // others.
@@ -465,6 +470,7 @@ func (a *app) onFailedJobs(name, short, example, done string, on onJobs) *cobra.
 			return on(i, ctx, queue, c.jobs(kind))
 		})
 	c.Flags().BoolVar(&b.fresh, "fresh", false, "act on all jobs that match and have not failed, not on named ids")
+	c.Flags().StringVar(&b.o.Group, "group", "", ofErrorGroup)
 	return c
 }
 

@@ -93,6 +93,11 @@ func (a *app) jobCommand() *cobra.Command {
 			(*inspect.Inspector).Delete,
 		),
 		a.moveJobs(),
+		a.edit(
+			"Replace a payload of a queued job; its time, its retries and its failure stay",
+			"skein job edit orders 42 --payload-file corrected.json --reason 'wrong sum'",
+			queuedEdit,
+		),
 		a.track(
 			"track",
 			"Track an id: skein job tracked and the dashboard show it with the reason why its job does not run",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -31,7 +29,11 @@ func (a *app) morgueCommand() *cobra.Command {
 			(*inspect.Inspector).Revive,
 		),
 		a.moveMorgue(),
-		a.edit(),
+		a.edit(
+			"Replace a payload of a dead letter; the dead letter stays in the morgue",
+			"skein morgue edit orders 42 --payload-file corrected.json",
+			deadEdit,
+		),
 		a.onDead(
 			"rm",
 			"Remove dead letters permanently",
@@ -99,87 +101,6 @@ func (a *app) onDead(name, short, example, done string, on onDead) *cobra.Comman
 	c.Flags().StringVar(&b.o.Group, "group", "",
 		"with --all: only those of this group of errors; skein morgue groups lists them")
 	return c
-}
-
-func (a *app) edit() *cobra.Command {
-	var from, to bytesFlags
-	c := a.command(
-		"edit QUEUE ID",
-		"Replace a payload of a dead letter; the dead letter stays in the morgue",
-		"skein morgue edit orders 42 --payload-file corrected.json",
-		cobra.ExactArgs(2),
-		nil,
-	)
-
-	to.add(c.Flags(), "payload", "the new payload")
-	from.add(c.Flags(), "old", "the payload to replace, if there are several")
-
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		data, there, err := to.bytes(a.stdin)
-		if err == nil && !there {
-			err = usage(cmd, fmt.Errorf("give the new payload, by --payload, --payload-file or --payload-base64"))
-		}
-		if err != nil {
-			return err
-		}
-
-		old, named, err := from.bytes(a.stdin)
-		if err != nil {
-			return err
-		}
-
-		i, err := a.open(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if !named {
-			if old, err = onlyPayload(cmd.Context(), i, args[0], args[1]); err != nil {
-				return err
-			}
-		}
-
-		r, same, err := replace(cmd.Context(), i, args[0], args[1], old, data)
-		if same && err == nil {
-			_, _ = fmt.Fprintln(a.stderr, "The payload has these bytes already: nothing was changed.")
-			return one(a, resultColumns, &r)
-		}
-		return a.named("edited", &r, err)
-	}
-	return c
-}
-
-// onlyPayload returns the payload of a dead letter that has only one.
-func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([]byte, error) {
-	found, err := i.FindSome(ctx, queue, id, 0)
-	if err != nil {
-		return nil, err
-	}
-	if d := found.DeadLetter; d != nil && d.PayloadCount > 1 {
-		return nil, fmt.Errorf("%w: the dead letter has %d payloads; name the one to replace with --old, "+
-			"--old-file or --old-base64; skein job payloads --place dead shows them",
-			errUsage, d.PayloadCount)
-	}
-	for p, err := range i.Payloads(ctx, queue, id, inspect.PayloadOptions{Place: inspect.PlaceDead, Limit: 1}) {
-		return p.Data, err
-	}
-	return nil, fmt.Errorf("%w: queue %s has no dead letter of the id %q", errNotFound, queue, id)
-}
-
-// replace replaces the bytes of the payload that has exactly the old bytes. A payload that changed
-// meanwhile stays as it is. same reports whether the payload was found and already has the new
-// bytes.
-func replace(
-	ctx context.Context,
-	i *inspect.Inspector,
-	queue, id string,
-	old, data []byte,
-) (r inspect.Result, same bool, err error) {
-	r, err = i.Edit(ctx, queue, inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: id, Payloads: [][]byte{old}}),
-		func(_ string, p core.Payload) ([]byte, bool, error) {
-			same = bytes.Equal(p.Data, data)
-			return data, true, nil
-		})
-	return r, same, err
 }
 
 func (a *app) export() *cobra.Command {

@@ -226,7 +226,7 @@ func TestABrokenScheduleOfALaterIDIsWrong(t *testing.T) {
 		"nightly", skein.Cron("0 6 * * *", "UTC"), "b", []byte("p")))
 	breakSchedule(t, store, "b")
 	code, out, said := runIn(t, "UTC", store, "wrong")
-	if want := "servers can't read the spec of the schedule nightly"; code != 6 || !strings.Contains(out, want) {
+	if want := "Servers can't read the spec of the schedule nightly"; code != 6 || !strings.Contains(out, want) {
 		t.Errorf("exit code %d, %s%s; want %q", code, out, said, want)
 	}
 }

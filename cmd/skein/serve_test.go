@@ -317,8 +317,7 @@ func TestDemo(t *testing.T) {
 	}
 
 	for _, sign := range []string{
-		"not served", "not moving", "failing", "hot shard", "late", "dying",
-		"unreadable", "paused", "warning", "server gone", "versions",
+		"not served", "stuck", "failing", "hot shard", "late", "unreadable", "paused", "warning", "versions",
 	} {
 		line := regexp.MustCompile(`<li [^>]*data-k="` + sign + ` `)
 		for {

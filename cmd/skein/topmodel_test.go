@@ -67,7 +67,7 @@ func topOf(width, height int) *topModel {
 			{
 				Kind:  wrong.NobodyServes,
 				Queue: "reports",
-				Text:  "no server runs this queue, 7 waiting",
+				Text:  "no server runs this queue: 7 jobs wait",
 				Since: topNow().Add(-time.Hour),
 			},
 			{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,14 +16,36 @@ import (
 func (t *top) wrongColumns() columns[wrong.Line] {
 	return columns[wrong.Line]{
 		{"wrong", false, func(l *wrong.Line) any { return l.Kind.String() }},
-		{"of", false, func(l *wrong.Line) any { return cmp.Or(l.Queue, l.Server) }},
+		{"of", false, func(l *wrong.Line) any { return wrongOf(l) }},
 		{"since", false, func(l *wrong.Line) any { return t.since(l) }},
 		{"what", false, func(l *wrong.Line) any { return l.Text }},
+		{"level", true, func(l *wrong.Line) any { return l.Kind.Level().String() }},
 		{"queue", true, func(l *wrong.Line) any { return l.Queue }},
+		{"queues", true, func(l *wrong.Line) any { return wrongQueues(l) }},
 		{"shard", true, func(l *wrong.Line) any { return known(l.Shard) }},
 		{"server", true, func(l *wrong.Line) any { return l.Server }},
 		{"id", true, func(l *wrong.Line) any { return l.ID }},
 	}
+}
+
+// wrongOf names what has a fault: the queue, the server, or the number of queues.
+func wrongOf(l *wrong.Line) string {
+	if n := len(l.Parts); n > 0 {
+		return fmt.Sprintf("%d queues", n)
+	}
+	return cmp.Or(l.Queue, l.Server)
+}
+
+// wrongQueues names the queues that have a fault, separated by spaces.
+func wrongQueues(l *wrong.Line) string {
+	if len(l.Parts) == 0 {
+		return l.Queue
+	}
+	names := make([]string, len(l.Parts))
+	for at := range l.Parts {
+		names[at] = l.Parts[at].Queue
+	}
+	return strings.Join(names, " ")
 }
 
 func (a *app) wrongCommand() *cobra.Command {

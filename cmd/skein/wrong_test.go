@@ -35,12 +35,12 @@ func TestTopNamesWhoPausedAQueueAndWhen(t *testing.T) {
 		seen := newTop(store)
 		text, err := looked(t, seen)
 		if want := began.UTC().Format("2006-01-02T15:04:05.000Z") +
-			"  paused by ann (the bank is closed), 1 waiting"; err != nil || !strings.Contains(text, want) {
+			"  Paused by ann: “the bank is closed”; 1 job waits"; err != nil || !strings.Contains(text, want) {
 			t.Errorf("%v: %q is missing:\n%s", err, want, text)
 		}
 
 		page := (&topModel{frame: topFrame{*seen, time.Now()}, width: 120, height: 24}).page()
-		if fault := page[2]; !strings.Contains(fault, " 1 h ") || !strings.Contains(fault, "paused by ann") {
+		if fault := page[2]; !strings.Contains(fault, " 1 h ") || !strings.Contains(fault, "Paused by ann") {
 			t.Errorf("the page has %q", fault)
 		}
 	})
@@ -56,7 +56,7 @@ func TestTopClaimsNoBeginningThatItDoesNotKnow(t *testing.T) {
 
 		seen := newTop(store)
 		for range 2 {
-			if text, _ := looked(t, seen); !strings.Contains(text, "no answer  -   -      the store does not answer") {
+			if text, _ := looked(t, seen); !strings.Contains(text, "no answer  -   -      The store does not answer") {
 				t.Errorf("a fault of the first look:\n%s", text)
 			}
 			time.Sleep(time.Minute)
@@ -64,10 +64,10 @@ func TestTopClaimsNoBeginningThatItDoesNotKnow(t *testing.T) {
 
 		store.Heal()
 		_, _ = looked(t, seen)
+		began := time.Now().UTC().Format("2006-01-02T15:04:05.000Z") // the last answer
 		time.Sleep(time.Minute)
 
 		store.Fail(skeintest.Fault{})
-		began := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 		_, _ = looked(t, seen)
 		time.Sleep(time.Minute)
 
@@ -105,9 +105,9 @@ func TestWrongListsFaultsOnce(t *testing.T) {
 			{"an unknown queue", sound, "wrong nosuch", 3, "", "unknown queue"},
 			{"servers that can't be listed", half, "wrong", exitFailed, "WRONG", "the servers are not known"},
 			{"a store that is away", away, "wrong", exitAway, "no answer", "connection refused"},
-			{"a paused queue", blamed, "wrong", 6, "paused by ann (the bank is closed), 1 waiting", "skein wrong lists 1 problem;"},
+			{"a paused queue", blamed, "wrong", 6, "Paused by ann: “the bank is closed”; 1 job waits", "skein wrong lists 1 problem;"},
 			{"another queue is named", blamed, "wrong nosuch", 3, "", "unknown queue"},
-			{"a fault, and servers that can't be listed", worse, "wrong", 6, "paused by ann", "the servers are not known"},
+			{"a fault, and servers that can't be listed", worse, "wrong", 6, "Paused by ann", "the servers are not known"},
 		} {
 			code, out, said := runOn(t, tt.store, strings.Fields(tt.args)...)
 			if code != tt.code || !strings.Contains(out, tt.out) || !strings.Contains(said, tt.said) {

@@ -149,7 +149,11 @@ func (b *tab) edit(text, by string) {
 	b.unfold(text)
 	b.unfold("edit")
 	b.do(chromedp.SetValue("textarea", by))
-	b.press("Replace and revive")
+	b.press("Show the change …")
+	b.says("nothing is written yet")
+	b.fits("the change of a payload")
+	b.isAccessible("the change of a payload")
+	b.press("Store and revive")
 	b.says("queued again")
 }
 

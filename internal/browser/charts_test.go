@@ -29,11 +29,11 @@ func TestChartsAreRead(t *testing.T) {
 	if len(sizes) != 1 {
 		t.Errorf("the texts of charts have the heights %v", sizes)
 	}
-	if !strings.Contains(h.get("queue?q=orders"), " failed</title></rect>") {
+	if !strings.Contains(h.get("queue?q=orders"), " failed a minute</title></rect>") {
 		t.Error("the page as it comes has no figures of steps of time")
 	}
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".plot").focus()`))
-	b.until(`/ UTC: .* done, .* failed$/.test(document.querySelector(".reading").textContent)`)
+	b.until(`/ UTC: .* done, .* failed a minute$/.test(document.querySelector(".reading").textContent)`)
 	last := eval[string](b, `document.querySelector(".reading").textContent`)
 	b.key(kb.ArrowLeft)
 	b.until(`document.querySelector(".reading").textContent !== ` + quoted(last))

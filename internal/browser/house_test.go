@@ -71,7 +71,7 @@ func (h *house) settle() {
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		page := h.get("")
 		if !slices.ContainsFunc([]string{
-			"buried within the last hour", "no server runs this queue", "read: set aside", "paused, 1 waiting",
+			"died within the last hour", "No server runs this queue", "read: set aside", "Paused; 1 job waits",
 		}, func(text string) bool { return !strings.Contains(page, text) }) {
 			return
 		}

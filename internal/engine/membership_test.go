@@ -63,10 +63,11 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 			StartedAt: began,
 			ExpiresAt: got.ExpiresAt,
 			Status: ports.NodeStatus{
-				Shards:  1,
-				Running: 6,
-				Busy:    2,
-				Claimed: claimed - 6,
+				Shards:    1,
+				Running:   6,
+				Busy:      2,
+				Claimed:   claimed - 6,
+				StartedAt: began,
 				Queues: []ports.QueueStatus{
 					{
 						Queue:         queueName,

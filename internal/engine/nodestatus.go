@@ -39,6 +39,7 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 	st := ports.NodeStatus{
 		Memory:     processMemory(),
 		Goroutines: runtime.NumGoroutine(),
+		StartedAt:  e.clock.Steady(e.clock.Start),
 		ClockAhead: e.clock.Ahead(time.Now()),
 		LastChance: e.lastChance.job(),
 	}

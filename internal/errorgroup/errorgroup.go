@@ -237,3 +237,22 @@ func isWordByte(c byte) bool {
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+
+// Text returns the part of a group's name that [Of] has made of the text, without the type. cut
+// reports whether the name is so long that the end of the text may be missing.
+func Text(name string) (text string, cut bool) {
+	text, cut = name, len(name) > core.MaxGroupBytes-utf8.UTFMax
+	if kind, rest, found := strings.Cut(name, ": "); found && rest != "" && isType(kind) {
+		text = rest
+	}
+	return text, cut
+}
+
+// isType reports whether a text is the name of a type of another package, as %T prints it.
+func isType(kind string) bool {
+	named := strings.TrimLeft(kind, "*")
+	pkg, _, qualified := strings.Cut(named, ".")
+	return qualified && pkg != "" && !strings.ContainsFunc(named, func(r rune) bool {
+		return !isWordRune(r) && !strings.ContainsRune(".[]*,/-", r)
+	})
+}

@@ -125,3 +125,27 @@ func checkGroupName(t *testing.T, name string) {
 		t.Fatalf("%q is kept as %q", name, kept)
 	}
 }
+
+// Text is what Of has made of an error's text, whether the type is in the name or not.
+func TestText(t *testing.T) {
+	long := strings.Repeat("no such mailbox ", 9)
+	for _, tt := range []struct {
+		name, text string
+		cut        bool
+	}{
+		{"timeout of # ms", "timeout of # ms", false},
+		{"*url.Error: no route", "no route", false},
+		{"main.Codes[int]: no route", "no route", false},
+		{"smtp: 550", "smtp: 550", false},
+		{"*url.Error", "*url.Error", false},
+		{"*url.Error: ", "*url.Error: ", false},
+		{"read a.b file: gone", "read a.b file: gone", false},
+		{"a.b<script>: gone", "a.b<script>: gone", false},
+		{errorgroup.Of("*mail.Error", long), long[:core.MaxGroupBytes-len("*mail.Error: ")], true},
+		{"", "", false},
+	} {
+		if text, cut := errorgroup.Text(tt.name); text != strings.TrimSpace(tt.text) && text != tt.text || cut != tt.cut {
+			t.Errorf("Text(%q) = %q, %t; want %q, %t", tt.name, text, cut, tt.text, tt.cut)
+		}
+	}
+}

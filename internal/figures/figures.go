@@ -102,6 +102,24 @@ func Span(d time.Duration) string {
 	return two(d.Round(time.Hour), 24*time.Hour, "d", time.Hour, "h")
 }
 
+// Rough writes a duration for a quick look: like Span under ten minutes, and above that in one unit:
+// 25 min, 3 h, 2 d.
+func Rough(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + Rough(-max(d, -math.MaxInt64))
+	case d < time.Minute:
+		return Span(d.Round(time.Microsecond))
+	case d.Round(time.Second) < 10*time.Minute:
+		return Span(d.Round(time.Second))
+	case d.Round(time.Minute) < time.Hour:
+		return Span(d.Round(time.Minute))
+	case d.Round(time.Hour) < 24*time.Hour:
+		return Span(d.Round(time.Hour))
+	}
+	return Span(d.Round(24 * time.Hour))
+}
+
 func two(d, large time.Duration, largeUnit string, small time.Duration, smallUnit string) string {
 	text := strconv.FormatInt(int64(d/large), 10) + " " + largeUnit
 	if remaining := d % large / small; remaining > 0 {

@@ -44,6 +44,19 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+func TestRough(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 s", 131 * time.Millisecond: "131 ms", 11 * time.Second: "11 s",
+		9*time.Minute + 42*time.Second: "9 min 42 s", 10*time.Minute - 1: "10 min",
+		25*time.Minute + 29*time.Second: "25 min", 59*time.Minute + 31*time.Second: "1 h",
+		3*time.Hour + 20*time.Minute: "3 h", 23*time.Hour + 40*time.Minute: "1 d", 60 * time.Hour: "3 d", -time.Hour: "-1 h",
+	} {
+		if got := Rough(d); got != want {
+			t.Errorf("Rough(%v) is %q, want %q", d, got, want)
+		}
+	}
+}
+
 func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0 s", 40 * time.Microsecond: "40 µs", 12 * time.Millisecond: "12 ms", 999 * time.Millisecond: "999 ms",

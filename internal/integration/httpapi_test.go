@@ -223,6 +223,13 @@ func (c *apiClient) unharmed() {
 			!slices.Equal(bytesOf(c.t, f.Items[0].Queued.Payloads), whole) {
 			c.t.Errorf("%q: %+v", id, f)
 		}
+		there, back := map[string]string{"data": `{"a":"b"}`}, map[string]string{"data": `{"a":`}
+		c.handles(1, "/queues/{queue}/jobs/edit", map[string]any{
+			"id": id, "edits": []any{map[string]any{"old": there, "new": back}}, "not_json": true,
+		})
+		c.handles(1, "/queues/{queue}/jobs/edit", map[string]any{
+			"id": id, "edits": []any{map[string]any{"old": back, "new": there}},
+		})
 		c.handles(1, "/queues/{queue}/jobs/bury", map[string]any{"ids": []string{id}})
 		edit := map[string]any{
 			"old": map[string]string{"data_base64": base64.StdEncoding.EncodeToString([]byte("\xff\xfe\x00"))},
@@ -256,6 +263,14 @@ func (c *apiClient) unharmed() {
 	var groups struct{ Items []struct{ Group string } }
 	if c.do(http.MethodGet, "/queues/{queue}/groups", "", nil, &groups); len(groups.Items) != 1 {
 		c.t.Fatalf("groups %+v", groups)
+	}
+	var found struct {
+		Dead  int
+		Items []struct{ Parts []struct{ Group string } }
+	}
+	c.do(http.MethodGet, "/errors", "?entries=100", nil, &found)
+	if found.Dead != len(apiIDs) || len(found.Items) != 1 || found.Items[0].Parts[0].Group != groups.Items[0].Group {
+		c.t.Fatalf("errors %+v", found)
 	}
 	c.handles(len(apiIDs), "/queues/{queue}/morgue/purge",
 		map[string]any{"match": map[string]any{"group": groups.Items[0].Group}, "dry_run": true})

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,10 +136,11 @@ func (c *call) cancel(b *CancelBody) (*BulkReply, error) {
 	return c.bulkReply(&result, err)
 }
 
-// EditBody names payloads of a dead letter and their replacements.
+// EditBody names payloads of a dead letter or of a queued job, and their replacements.
 type EditBody struct {
-	ID    string        `json:"id" doc:"the id of the dead letter"`
-	Edits []Replacement `json:"edits" doc:"the replacements, at most 1,000 payloads"`
+	ID      string        `json:"id" doc:"the id of the dead letter or the job"`
+	Edits   []Replacement `json:"edits" doc:"the replacements, at most 1,000 payloads"`
+	NotJSON bool          `json:"not_json,omitempty" doc:"accept new payloads that are not JSON in place of those that are"`
 }
 
 // Replacement is a payload and its new content.
@@ -148,30 +151,68 @@ type Replacement struct {
 
 func (b *EditBody) about(a *Action) { a.IDs = []string{b.ID} }
 
-func (c *call) edit(b *EditBody) (*BulkReply, error) {
+// edits returns the payloads that a body names, and the function that replaces them.
+func (b *EditBody) edits() (named [][]byte, edit inspect.EditFunc, err error) {
 	if len(b.Edits) == 0 || len(b.Edits) > MaxNamed {
-		return nil, ProblemBadRequest.With("%d edits; name 1 to %d", len(b.Edits), MaxNamed)
+		return nil, nil, ProblemBadRequest.With("%d edits; name 1 to %d", len(b.Edits), MaxNamed)
 	}
 
-	ref := inspect.DeadLetterPayloads{ID: b.ID}
 	replace := make(map[string][]byte, len(b.Edits))
 	for _, e := range b.Edits {
 		before, err := octets(&e.Old)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if replace[string(before)], err = octets(&e.New); err != nil {
-			return nil, err
+		after, err := octets(&e.New)
+		if err != nil {
+			return nil, nil, err
 		}
-		ref.Payloads = append(ref.Payloads, before)
+		if err := CheckJSON(before, after); err != nil && !b.NotJSON {
+			return nil, nil, ProblemNotJSON.With("%v; correct it, or send not_json", err)
+		}
+		replace[string(before)] = after
+		named = append(named, before)
 	}
 
-	edit := func(_ string, p core.Payload) ([]byte, bool, error) {
+	return named, func(_ string, p core.Payload) ([]byte, bool, error) {
 		data, there := replace[string(p.Data)]
 		return data, there, nil
+	}, nil
+}
+
+// CheckJSON returns an error if a payload is JSON and the one to put in its place is not. The error
+// names where the JSON breaks.
+func CheckJSON(before, after []byte) error {
+	if !json.Valid(before) || json.Valid(after) {
+		return nil
 	}
 
-	result, err := c.inspector.Edit(c.ctx, c.queue, inspect.DeadPayloads(ref), edit)
+	var syntax *json.SyntaxError
+	var v json.RawMessage
+	if errors.As(json.Unmarshal(after, &v), &syntax) {
+		upTo := after[:min(max(0, int(syntax.Offset)), len(after))]
+		line := 1 + bytes.Count(upTo, []byte("\n"))
+		return fmt.Errorf("the new payload is not JSON, and the old one is: line %d: %w", line, syntax)
+	}
+	return errors.New("the new payload is not JSON, and the old one is")
+}
+
+func (c *call) edit(b *EditBody) (*BulkReply, error) {
+	named, edit, err := b.edits()
+	if err != nil {
+		return nil, err
+	}
+	dead := inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: b.ID, Payloads: named})
+	result, err := c.inspector.Edit(c.ctx, c.queue, dead, edit)
+	return c.bulkReply(&result, err)
+}
+
+func (c *call) editJob(b *EditBody) (*BulkReply, error) {
+	named, edit, err := b.edits()
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.inspector.EditJob(c.ctx, c.queue, b.ID, named, edit)
 	return c.bulkReply(&result, err)
 }
 
@@ -179,13 +220,28 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 // chooses all.
 type Match struct {
 	Prefix Given `json:"prefix,omitempty" doc:"ids with this prefix; run-now needs a queue with an index of ids for it, and release refuses it"`
-	Group  Given `json:"group,omitempty" doc:"dead letters of this group, from the list of groups; not together with prefix"`
+	Group  Given `json:"group,omitempty" doc:"dead letters of this group, from the list of groups, or jobs that have failed for an error of this group, from the parts of the list of errors; not together with prefix"`
+	State  Given `json:"state,omitempty" doc:"jobs in this state: retrying for those that have failed and are not held, or held"`
 	Error  Given `json:"error,omitempty" doc:"entries whose error, as stored or as decoded, contains this text"`
 	Tag    Given `json:"tag,omitempty" doc:"entries with this tag"`
 }
 
 // filter returns the part of the match that is about errors and tags.
-func (m *Match) filter() EntryFilter { return EntryFilter{string(m.Error), string(m.Tag)} }
+func (m *Match) filter() EntryFilter { return EntryFilter{Error: string(m.Error), Tag: string(m.Tag)} }
+
+// state returns the filter of jobs by the state of the match, nil for all, or a problem for a state
+// that no job can be chosen by.
+func (m *Match) state() (func(*inspect.QueuedJob) bool, error) {
+	switch inspect.ErrorState(m.State) {
+	case "":
+		return nil, nil
+	case inspect.ErrorRetrying:
+		return func(j *inspect.QueuedJob) bool { return j.Retries > 0 && !j.Held }, nil
+	case inspect.ErrorHeld:
+		return func(j *inspect.QueuedJob) bool { return j.Held }, nil
+	}
+	return nil, ProblemBadRequest.With("state is %q; jobs are chosen by retrying or held", m.State)
+}
 
 // EntryFilter selects entries by a part of their error and by a tag. The zero value selects all.
 type EntryFilter struct{ Error, Tag string }

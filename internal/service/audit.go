@@ -9,10 +9,16 @@ import (
 // AuditQuery bounds a list of actions.
 type AuditQuery struct {
 	Queue string `query:"queue" doc:"the queue whose actions to list; by default all actions, also those on servers"`
+	ID    string `query:"id" doc:"the id that the actions named; by default any, or none"`
 	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of actions, the newest first"`
 }
 
-func (q *AuditQuery) about(a *Action) { a.Queue = q.Queue }
+func (q *AuditQuery) about(a *Action) {
+	a.Queue = q.Queue
+	if q.ID != "" {
+		a.IDs = []string{q.ID}
+	}
+}
 
 // AuditRow is an operator's action.
 type AuditRow struct {
@@ -35,7 +41,7 @@ type AuditRow struct {
 
 func (c *call) audit(q *AuditQuery) (*List[AuditRow], error) {
 	reply, rows := newList[AuditRow](nil), view[AuditRow](c, 0)
-	for a, err := range c.inspector.Actions(c.ctx, inspect.ActionsOptions{Queue: q.Queue}) {
+	for a, err := range c.inspector.Actions(c.ctx, inspect.ActionsOptions{Queue: q.Queue, ID: q.ID}) {
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -14,6 +15,9 @@ const (
 	BulkSteps = 1000
 	BulkTime  = 2 * time.Second
 )
+
+// groupSteps is BulkSteps for a dry run on a group, whose exact count is wanted.
+const groupSteps = inspect.MaxErrorEntries
 
 // BulkBody names the entries to act on: by ids, or by a match.
 type BulkBody struct {
@@ -118,13 +122,16 @@ func checkNamed(named int) error {
 
 // options returns the options of one call of an action on all that match.
 func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
-	began := time.Now()
+	began, steps := time.Now(), BulkSteps
+	if b.DryRun && b.Match.Group != "" {
+		steps = groupSteps
+	}
 	o = inspect.BulkOptions{
 		Prefix: string(b.Match.Prefix),
 		Filter: b.Match.filter().Text(),
-		Limit:  BulkSteps,
+		Limit:  steps,
 		DryRun: b.DryRun,
-		Stop:   func(done int) bool { return done >= BulkSteps || time.Since(began) >= BulkTime },
+		Stop:   func(done int) bool { return done >= steps || time.Since(began) >= BulkTime },
 	}
 
 	if b.Before != nil {
@@ -173,6 +180,15 @@ func (c *call) selectJobs(b *BulkBody, kind kindOfJobs, payloads int) (inspect.J
 	}
 
 	match, o, err := matching(c, b, func(j *inspect.QueuedJob) (string, []string) { return j.LastError, j.Tags })
+	if err != nil {
+		return inspect.JobSelection{}, err
+	}
+	in, err := b.Match.state()
+	if in != nil {
+		all := match
+		match = func(j inspect.QueuedJob) bool { return in(&j) && (all == nil || all(j)) }
+		o.Filter = strings.TrimPrefix(o.Filter+", ", ", ") + "state is " + string(b.Match.State)
+	}
 	o.Payloads = payloads
 	return kind(match, o), err
 }
@@ -275,6 +291,9 @@ func (c *call) selectDead(b *MorgueBody) (inspect.DeadLetterSelection, error) {
 
 // allDead returns all dead letters that match. payloads is as for selectJobs.
 func (c *call) allDead(b *BulkBody, payloads int) (inspect.DeadLetterSelection, error) {
+	if b.Match.State != "" {
+		return inspect.DeadLetterSelection{}, ProblemBadRequest.With("dead letters have no state; leave it out")
+	}
 	match, o, err := matching(c, b, func(d *inspect.DeadLetter) (string, []string) { return d.LastError, d.Tags })
 	o.Payloads = payloads
 	return inspect.AllDead(match, o), err

@@ -241,7 +241,7 @@ func (c *call) sentence(q *WhyQuery, s inspect.Sentence) inspect.Sentence {
 
 	for _, p := range s {
 		switch p.Kind {
-		case inspect.PartText, inspect.PartSpan:
+		case inspect.PartText, inspect.PartSpan, inspect.PartTime, inspect.PartBreak:
 		case inspect.PartJob:
 			if p.Shard.Queue != q.Queue {
 				p.ID = ""

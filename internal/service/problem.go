@@ -64,6 +64,8 @@ var (
 		"the route has no such method", nil, 0)
 	ProblemBadRequest = newProblem(http.StatusBadRequest, "bad-request",
 		"the request can't be read", nil, 0)
+	ProblemNotJSON = newProblem(http.StatusBadRequest, "not-json",
+		"the new payload is not JSON, and the old one is", nil, 0)
 	problemBusy = newProblem(http.StatusTooManyRequests, "busy",
 		"too many bulk actions are running", nil, time.Second)
 
@@ -80,6 +82,7 @@ var (
 		ProblemNotFound,
 		ProblemMethod,
 		ProblemBadRequest,
+		ProblemNotJSON,
 		problemBusy,
 		newProblem(http.StatusNotFound, "unknown-queue",
 			"no such queue", inspect.ErrUnknownQueue, 0),

@@ -111,11 +111,20 @@ func (w *Caller) May(a Action) error {
 	return nil
 }
 
+// forbidden reports whether an error of May is about the rights of a known caller.
+func forbidden(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Name == problemForbidden.Name
+}
+
 // call is a request under way.
 type call struct {
 	*Service
 	ctx   context.Context
 	queue string
+	who   *Caller
+	// refused is why the caller may not view all queues, for an operation that narrows.
+	refused error
 }
 
 // about is an input that adds to the Action of its operation, for the rights.
@@ -138,14 +147,23 @@ type Op[I, R any] struct {
 	// Time is how long the operation may take.
 	Time time.Duration
 	run  func(*call, *I) (*R, error)
+	// narrows is true if the operation on all queues shows a caller without the right to all of them
+	// those that the caller may view.
+	narrows bool
 }
 
 func look[I, R any](run func(*call, *I) (*R, error)) Op[I, R] {
-	return Op[I, R]{verbView, false, LookTime, run}
+	return Op[I, R]{Verb: verbView, Time: LookTime, run: run}
 }
 
 func act[I, R any](verb string, run func(*call, *I) (*R, error)) Op[I, R] {
-	return Op[I, R]{verb, true, actTime, run}
+	return Op[I, R]{Verb: verb, Acts: true, Time: actTime, run: run}
+}
+
+// narrowed returns the operation for callers who need not have the right to all queues.
+func narrowed[I, R any](o Op[I, R]) Op[I, R] {
+	o.narrows = true
+	return o
 }
 
 // slow returns the operation with the longer time limit of operations whose duration grows with the
@@ -179,6 +197,10 @@ type preview interface{ isPreview() bool }
 func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R, error) {
 	a := o.Asks(queue, in)
 	err := who.May(a)
+	var refused error
+	if o.narrows && a.Queue == "" && forbidden(err) {
+		refused, err = err, nil
+	}
 	if t, ok := any(in).(targeted); ok && err == nil {
 		if err = t.check(); err == nil {
 			other := a
@@ -193,7 +215,7 @@ func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R,
 
 	var reply *R
 	if err == nil {
-		reply, err = o.within(ctx, who, &a, in)
+		reply, err = o.within(ctx, who, &a, in, refused)
 	}
 	if err != nil {
 		return nil, who.Service.ProblemOf(queue, err)
@@ -201,8 +223,9 @@ func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R,
 	return reply, nil
 }
 
-// within runs the operation within its time and bounds, as the caller's actor.
-func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I) (*R, error) {
+// within runs the operation within its time and bounds, as the caller's actor. refused is why the
+// caller may not view all queues, for an operation that narrows.
+func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I, refused error) (*R, error) {
 	s := who.Service
 	if a.Bulk {
 		select {
@@ -223,7 +246,7 @@ func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I) (*R
 		}
 	}
 
-	return o.run(&call{s, ctx, a.Queue}, in)
+	return o.run(&call{s, ctx, a.Queue, who, refused}, in)
 }
 
 // nothing is the empty object.

@@ -77,7 +77,7 @@ func (c *call) trackedRow(t inspect.TrackedID) (TrackedRow, error) {
 	ctx, end := context.WithTimeout(c.ctx, trackedTime)
 	defer end()
 
-	switch why, err := (&call{c.Service, ctx, c.queue}).why(&WhyQuery{Queue: c.queue, ID: t.ID}); {
+	switch why, err := (&call{c.Service, ctx, c.queue, c.who, nil}).why(&WhyQuery{Queue: c.queue, ID: t.ID}); {
 	case err == nil:
 		row.Reason, row.Text, row.Until, row.Verdict = why.Reason, why.Text, why.Until, why.Verdict
 	case !errors.Is(c.ctx.Err(), context.Canceled) &&

@@ -127,7 +127,7 @@ type NodeRow struct {
 	Memory     int64             `json:"memory,omitempty" class:"public" doc:"the memory of its process in bytes"`
 	Goroutines int               `json:"goroutines,omitempty" class:"public" doc:"the number of its goroutines"`
 	ClockAhead time.Duration     `json:"clock_ahead_seconds,omitempty" class:"public" doc:"how far its clock is ahead of the store's, negative if it is behind"`
-	StartedAt  time.Time         `json:"started_at" class:"public" doc:"when it first announced itself"`
+	StartedAt  time.Time         `json:"started_at" class:"public" doc:"when it started"`
 	ExpiresAt  time.Time         `json:"expires_at" class:"public" doc:"when it counts as gone unless it announces itself again"`
 	Queues     []nodeQueue       `json:"queues" class:"public" doc:"its work for each queue"`
 	Longest    []runningRow      `json:"longest" class:"public" doc:"the running jobs that began first"`

@@ -95,7 +95,14 @@ func (r *rules) crashes(s *inspect.QueueStats) {
 	if others := suspects.Count - 1; others > 0 {
 		text += fmt.Sprintf("; so may %s more", figures.Count(int64(others)))
 	}
-	r.of(Crashes, s, int64(suspects.Recoveries), time.Time{}, "%s", text)
+
+	since := time.Time{} // the end of the last server that it may have crashed, if the store has that
+	for _, n := range r.gone {
+		if slices.Contains(n.Queues, s.Queue.Name) && n.ExpiresAt.After(since) {
+			since = n.ExpiresAt
+		}
+	}
+	r.of(Crashes, s, int64(suspects.Recoveries), since, "%s", text)
 	r.lines[len(r.lines)-1].ID = id
 }
 
@@ -113,8 +120,8 @@ func maxRecoveries(n *inspect.Node, queue string) int {
 // otherRule adds a line if running servers declare another merge rule for a queue than it has.
 func (r *rules) otherRule(s *inspect.QueueStats) {
 	var names []string
-
 	var first core.MergeRule
+	var since time.Time // when the first of them started
 	for at := range r.Nodes {
 		n := &r.Nodes[at]
 		if n.State == inspect.NodeGone {
@@ -129,6 +136,9 @@ func (r *rules) otherRule(s *inspect.QueueStats) {
 				first = q.Merge
 			}
 			names = append(names, n.Name)
+			if since.IsZero() || n.StartedAt.Before(since) {
+				since = n.StartedAt
+			}
 		}
 	}
 	if len(names) == 0 {
@@ -140,8 +150,8 @@ func (r *rules) otherRule(s *inspect.QueueStats) {
 		declare = "declare"
 	}
 	slices.Sort(names)
-	r.of(OtherRule, s, int64(len(names)), time.Time{},
-		"the merge rule is %v, but %s %s another, such as %v: "+
+	r.of(OtherRule, s, int64(len(names)), since,
+		"The merge rule is %v, but %s %s another, such as %v: "+
 			"deploy such programs with the queue's rule, since their next starts are refused",
 		s.Queue.Merge, someOf(names), declare, first)
 }

@@ -122,31 +122,6 @@ func brief(id string) string {
 	return id
 }
 
-// leavers describes the servers that are gone and have left claimed jobs of a queue.
-func (r *rules) leavers(s *inspect.QueueStats) string {
-	owners := map[string]bool{}
-	for at := range s.Shards {
-		if sh := &s.Shards[at]; sh.Orphaned > 0 {
-			owners[sh.Owner] = true
-		}
-	}
-
-	var names []string
-	for at := range r.Nodes {
-		if n := &r.Nodes[at]; n.State == inspect.NodeGone && owners[n.Owner] {
-			names = append(names, n.Name)
-		}
-	}
-
-	switch len(names) {
-	case 0:
-		return "a server that stopped responding"
-	case 1:
-		return names[0] + ", which stopped responding"
-	}
-	return someOf(names) + ", which stopped responding"
-}
-
 // someOf lists the first names, and how many more there are.
 func someOf(names []string) string {
 	if more := len(names) - mostNames; more > 0 {

@@ -63,13 +63,15 @@ func ended(minutes []inspect.MinuteStats, after time.Time) (n uint64) {
 	return n
 }
 
-// waiting describes how many jobs wait, and how many are claimed if there are any.
-func waiting(queued, claimed int64) string {
-	text := figures.Count(queued) + " waiting"
-	if claimed > 0 {
-		text += ", " + figures.Count(claimed) + " claimed"
+// wait describes how many jobs wait: "1 job waits".
+func wait(n int64) string {
+	switch n {
+	case 0:
+		return "no job waits"
+	case 1:
+		return "1 job waits"
 	}
-	return text
+	return figures.Count(n) + " jobs wait"
 }
 
 func jobs(n int64) string { return plural(n, "job") }

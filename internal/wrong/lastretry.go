@@ -103,15 +103,19 @@ func (r *rules) lastRetry(s *inspect.QueueStats) {
 		which += fmt.Sprintf(" and %d more", rest)
 	}
 
-	who := fmt.Sprintf("%d jobs wait for the last of their", l.Count)
-	switch {
-	case l.More:
-		who = fmt.Sprintf("%d or more jobs wait for the last of their", l.Count)
-	case l.Count == 1:
-		who = "1 job waits for the last of its"
+	their := "their"
+	if l.Count == 1 {
+		their = "its"
 	}
-
 	r.of(NearMorgue, s, int64(l.Count), time.Time{},
-		"%s %d retries; if it fails, a payload goes to the morgue or the job is held: %s",
-		who, l.Max, which)
+		"%s for the last of %s %d retries; if it fails, a payload goes to the morgue or the job is held: %s",
+		l.count(), their, l.Max, which)
+}
+
+// count describes how many jobs wait.
+func (l *LastRetry) count() string {
+	if l.More {
+		return fmt.Sprintf("%d or more jobs wait", l.Count)
+	}
+	return wait(int64(l.Count))
 }

@@ -40,16 +40,16 @@ func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, erro
 	return found, nil
 }
 
-// pausedBy describes who paused a queue, and why, as far as the audit has it: "paused by ann (the
-// bank is closed)".
+// pausedBy describes who paused a queue, and why, as far as the audit has it: "Paused by ann: “the
+// bank is closed”".
 func (r *rules) pausedBy(queue string) string {
-	text := "paused"
+	text := "Paused"
 	a := r.Pauses[queue]
 	if a.Actor.Name != "" {
 		text += " by " + a.Actor.Name
 	}
 	if a.Actor.Reason != "" {
-		text += " (" + a.Actor.Reason + ")"
+		text += ": “" + a.Actor.Reason + "”"
 	}
 	return text
 }

@@ -35,10 +35,14 @@ const (
 // rules finds the faults in a view.
 type rules struct {
 	*View
-	lags    map[string][]lagAt
-	paused  map[string]time.Time
-	serving map[string]int
-	lines   []Line
+	// answered is when the store last answered.
+	answered time.Time
+	lags     map[string][]lagAt
+	paused   map[string]time.Time
+	serving  map[string]int
+	// gone are the servers that stopped responding, by their owner id.
+	gone  map[string]*inspect.Node
+	lines []Line
 }
 
 func (r *rules) add(l Line) { r.lines = append(r.lines, l) }
@@ -58,7 +62,7 @@ func (r *rules) of(k Kind, s *inspect.QueueStats, weight int64, since time.Time,
 // store adds lines about the faults of the store.
 func (r *rules) store() {
 	if r.Silence != "" {
-		r.add(Line{Kind: NoAnswer, Shard: -1, Text: "the store does not answer: " + r.Silence})
+		r.add(Line{Kind: NoAnswer, Shard: -1, Text: "The store does not answer: " + r.Silence, Since: r.answered})
 	}
 
 	// The unreached shards of a queue are adjacent, and have one line.
@@ -72,7 +76,7 @@ func (r *rules) store() {
 		text := fmt.Sprintf("%d shards can't be reached, the first is %d; the figures don't include them",
 			n, r.Unreached[start].Index)
 		if n == 1 {
-			text = fmt.Sprintf("shard %d can't be reached; the figures don't include it", r.Unreached[start].Index)
+			text = fmt.Sprintf("Shard %d can't be reached; the figures don't include it", r.Unreached[start].Index)
 		}
 
 		r.add(Line{Kind: PartAway, Queue: queue, Shard: -1, Text: text, weight: int64(n)})
@@ -110,26 +114,20 @@ func (r *rules) queue(s *inspect.QueueStats) {
 
 	switch {
 	case !served && (due || s.Claimed > 0) && !s.Queue.Paused:
-		text := waiting(s.Waiting(), s.Claimed-s.Orphaned)
-		if s.Orphaned > 0 {
-			text += fmt.Sprintf(", %s of them left by %s", figures.Count(s.Orphaned), r.leavers(s))
-		}
-		r.of(NobodyServes, s, s.Waiting(), r.unservedSince(s), "no server runs this queue, %s", text)
+		r.unserved(s)
 	case s.Queue.Paused && s.Waiting() > 0:
-		r.of(Paused, s, s.Waiting(), r.Pauses[s.Queue.Name].At,
-			"%s, %s", r.pausedBy(s.Queue.Name), waiting(s.Waiting(), 0))
+		r.of(Paused, s, s.Waiting(), r.Pauses[s.Queue.Name].At, "%s; %s", r.pausedBy(s.Queue.Name), wait(s.Waiting()))
 	case s.Length() == 0 && s.Orphaned > 0: // only orphans wait, and they have a line of their own
 	default:
 		r.moving(s)
 		r.unownedShards(s)
 	}
 	if s.Orphaned > 0 && served {
-		r.of(OwnerGone, s, s.Orphaned, orphanedSince(s),
-			"%s left by %s: the next owner of the shard recovers them", jobs(s.Orphaned), r.leavers(s))
+		r.orphans(s)
 	}
 
 	r.crashes(s)
-	r.failing(s)
+	failing := r.failing(s)
 	r.otherRule(s)
 	r.schedules(s, served)
 
@@ -138,16 +136,14 @@ func (r *rules) queue(s *inspect.QueueStats) {
 			"%s held after the last retry, and their ids wait: release them, or bury their first payloads",
 			jobs(s.Held))
 	}
-	if d := r.Died[s.Queue.Name]; d.Count > 0 && s.Dead > 0 {
-		more := ""
-		if d.More {
-			more = " or more"
-		}
-		r.of(MorgueGrows, s, int64(d.Count), d.First, "%d%s buried within the last hour, the newest %s ago",
-			d.Count, more, figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
+	if d := r.died(s); d.Count > 0 && !failing {
+		r.of(MorgueGrows, s, int64(d.Count), d.First, "%s died within the last hour%s, the newest %s ago",
+			d.count(), d.mostly(), figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
 	}
 
-	r.lastRetry(s)
+	if !failing {
+		r.lastRetry(s)
+	}
 	r.runsLong(s)
 	if s.Quarantined > 0 {
 		r.of(Unreadable, s, s.Quarantined, time.Time{}, "%s can't be read: set aside", plural(s.Quarantined, "record"))
@@ -168,20 +164,20 @@ func (r *rules) moving(s *inspect.QueueStats) {
 	if s.Lag >= still && known && !resumed && ended(recent, r.Now.Add(-still)) == 0 {
 		if held == nil {
 			held, limit = r.longest(s.Queue.Name, -1, still),
-				fmt.Sprintf(", no job has ended for %s", figures.Span(still))
+				fmt.Sprintf(", and no job has ended for %s", figures.Span(still))
 		}
 		if held == nil {
 			r.of(NotMoving, s, s.Waiting(), behindSince(s),
-				"no job has ended for %s, %s", figures.Span(still), waiting(s.Waiting(), 0))
+				"No job has ended for %s: %s", figures.Span(still), wait(s.Waiting()))
 			return
 		}
-		r.blamed(NotMoving, s, s.Waiting(), held, "%s; %s", limit, waiting(s.Waiting(), 0))
+		r.blamed(NotMoving, s, s.Waiting(), held, "%s; %s behind it", limit, wait(s.Waiting()))
 		return
 	}
 
 	if held != nil {
 		r.blamed(Late, s, int64(s.Lag), held,
-			"%s; %s behind, %s", limit, figures.Span(s.Lag.Round(time.Second)), waiting(s.Waiting(), 0))
+			"%s; %s behind it, the first for %s", limit, wait(s.Waiting()), figures.Span(s.Lag.Round(time.Second)))
 		return
 	}
 
@@ -200,7 +196,7 @@ func (r *rules) moving(s *inspect.QueueStats) {
 		}
 	}
 	r.of(Late, s, int64(s.Lag), behindSince(s),
-		"%s behind%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Waiting(), 0))
+		"%s behind%s, %s waiting", figures.Span(s.Lag.Round(time.Second)), trend, figures.Count(s.Waiting()))
 }
 
 // hotShard adds a line about a hot shard, with the job that has run longest in it if that is known.
@@ -211,7 +207,7 @@ func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Dura
 		Shard:  index,
 		weight: int64(lag),
 		Since:  behindSince(s),
-		Text: fmt.Sprintf("shard %d is %s behind, half of the others %s or less",
+		Text: fmt.Sprintf("Shard %d is %s behind, half of the others %s or less",
 			index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
 	}
 
@@ -226,6 +222,7 @@ func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Dura
 // that have only orphans are in the line OwnerGone.
 func (r *rules) unownedShards(s *inspect.QueueStats) {
 	n, held, since := 0, int64(0), time.Time{}
+	var left owners
 	for at := range s.Shards {
 		sh := &s.Shards[at]
 		if sh.Length() == 0 && sh.Orphaned > 0 || sh.Lag < unowned ||
@@ -235,19 +232,27 @@ func (r *rules) unownedShards(s *inspect.QueueStats) {
 
 		n++
 		held += sh.Waiting()
+		left.add(r.gone[sh.Owner])
 		if sh.Owner != "" && (since.IsZero() || sh.ExpiresAt.Before(since)) {
 			since = sh.ExpiresAt
 		}
 	}
-
-	if n > 0 {
-		r.of(Unowned, s, int64(n), since,
-			"no server has %d of its %d shards, %s there", n, s.Queue.Shards, waiting(held, 0))
+	if n == 0 {
+		return
 	}
+
+	text := fmt.Sprintf("No server has %d of its %d shards", n, s.Queue.Shards)
+	if len(left.names) > 0 {
+		text += " since " + someOf(left.names) + " stopped responding"
+	}
+	r.of(Unowned, s, int64(n), since, "%s: %s there", text, wait(held))
+	r.blame(&left, held, 0)
 }
 
-// failing adds a line if too many jobs of a queue fail.
-func (r *rules) failing(s *inspect.QueueStats) {
+// failing adds a line if too many jobs of a queue fail, and reports whether it did. The line has the
+// deaths of the last hour, and the jobs that wait for their last retry, since they have the same
+// cause.
+func (r *rules) failing(s *inspect.QueueStats) bool {
 	var done, failed uint64
 	var since time.Time
 	sinceKnown := false
@@ -269,14 +274,31 @@ func (r *rules) failing(s *inspect.QueueStats) {
 		}
 	}
 
-	if failed > failingCount && float64(failed) > failingShare*float64(done+failed) {
-		share := int(100 * failed / (done + failed))
-		r.of(Failing, s, int64(failed), since, "%d %% of %s failed within %s",
-			share, jobs(int64(done+failed)), figures.Span(failingWindow))
-
-		// If the queue was failing during the whole hour that is known, it may have failed for longer.
-		r.lines[len(r.lines)-1].Seen = !sinceKnown && r.Now.Sub(since) >= knownTime
+	if failed <= failingCount || float64(failed) <= failingShare*float64(done+failed) {
+		return false
 	}
+
+	text := fmt.Sprintf("%d %% of %s failed within %s",
+		int(100*failed/(done+failed)), jobs(int64(done+failed)), figures.Span(failingWindow))
+	if d := r.died(s); d.Count > 0 {
+		text += "; " + d.count() + " died within the hour" + d.mostly()
+	}
+	if l := r.LastRetries[s.Queue.Name]; l.Count > 0 && s.Retrying > 0 {
+		text += "; " + l.count() + " for the last retry"
+	}
+	r.of(Failing, s, int64(failed), since, "%s%s", text, r.beganWith(s, since))
+
+	// If the queue was failing during the whole hour that is known, it may have failed for longer.
+	r.lines[len(r.lines)-1].Seen = !sinceKnown && r.Now.Sub(since) >= knownTime
+	return true
+}
+
+// died returns the deaths of a queue within the last hour. They are over once nothing is dead.
+func (r *rules) died(s *inspect.QueueStats) (d Deaths) {
+	if s.Dead > 0 {
+		d = r.Died[s.Queue.Name]
+	}
+	return d
 }
 
 // versions adds a line if servers of several versions have run side by side for a while.
@@ -313,26 +335,4 @@ func (r *rules) versions() {
 	slices.Sort(texts)
 	text := fmt.Sprintf("%d versions run: %s", len(texts), strings.Join(texts[:min(len(texts), mostNames)], "; "))
 	r.add(Line{Kind: Versions, Shard: -1, Text: text, Since: since})
-}
-
-// servers adds a line for each server that stopped responding, unless another server with its name
-// runs.
-func (r *rules) servers() {
-	alive := map[string]bool{}
-	for at := range r.Nodes {
-		alive[r.Nodes[at].Name] = alive[r.Nodes[at].Name] || r.Nodes[at].State != inspect.NodeGone
-	}
-
-	for at := range r.Nodes {
-		if n := &r.Nodes[at]; !alive[n.Name] {
-			r.add(Line{
-				Kind:   ServerGone,
-				Shard:  -1,
-				Server: n.Name,
-				Text:   "server stopped responding",
-				Since:  n.ExpiresAt,
-				weight: n.ExpiresAt.UnixMicro(),
-			})
-		}
-	}
 }

@@ -83,19 +83,20 @@ func (r *rules) schedules(s *inspect.QueueStats, served bool) {
 			what = "schedules:"
 		}
 		r.of(BrokenSchedule, s, int64(n), time.Time{},
-			"servers can't read the spec of %s %s%s", what, someOf(t.Broken), t.partly())
+			"Servers can't read the spec of %s %s%s", what, someOf(t.Broken), t.partly())
 	}
 	if t.Since.IsZero() || !served && (s.Lag > 0 || s.Claimed > 0) { // then another line has the cause
 		return
 	}
 
-	why := "no server has fired it"
+	why, left := "no server has fired it", owners{}
 	if !served {
-		why = "no server runs this queue"
+		why, left = "no server runs this queue", r.leftBy(s)
 	}
 	late := s.Now.Sub(t.Since)
 	r.of(TicksLate, s, int64(late), t.Since,
-		"a tick of its schedules is %s late: %s%s", figures.Span(late.Round(time.Second)), why, r.lateOne(s, &t))
+		"A tick of its schedules is %s late: %s%s", figures.Span(late.Round(time.Second)), why, r.lateOne(s, &t))
+	r.blame(&left, 0, 0)
 }
 
 // lateOne names a late schedule of a queue, if one is known.

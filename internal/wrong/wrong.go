@@ -16,7 +16,7 @@ import (
 // Kind is a kind of fault. Worse kinds have smaller numbers.
 type Kind uint8
 
-// Kinds, worst first.
+// Kinds, worst first: all red ones come before all amber ones.
 const (
 	// NoAnswer is a store that does not answer.
 	NoAnswer Kind = iota
@@ -24,7 +24,7 @@ const (
 	PartAway
 	// CheckFails is a check of the store that fails.
 	CheckFails
-	// NobodyServes is a queue with due or claimed jobs that no running server serves.
+	// NobodyServes is a queue with due or claimed jobs that no running server serves, or several.
 	NobodyServes
 	// OwnerGone are claimed jobs whose server is gone.
 	OwnerGone
@@ -37,32 +37,35 @@ const (
 	Failing
 	// OtherRule are servers whose program has another merge rule than the queue.
 	OtherRule
-	// TicksLate is a queue with a schedule that should have fired a minute ago or earlier.
-	TicksLate
 	// BrokenSchedule is a schedule whose spec servers can't read.
 	BrokenSchedule
+	// Holds are jobs that are held after their last retry.
+	Holds
+	// MorgueGrows is a queue with jobs that were buried within the last hour.
+	MorgueGrows
+
+	// TicksLate is a queue with a schedule that should have fired a minute ago or earlier.
+	TicksLate
 	// HotShard is a shard that lags far behind the others of its queue.
 	HotShard
 	// Late is a queue whose lag is a minute or more.
 	Late
 	// Unowned are shards with due jobs that no server has leased.
 	Unowned
-	// Holds are jobs that are held after their last retry.
-	Holds
-	// MorgueGrows is a queue with jobs that were buried within the last hour.
-	MorgueGrows
 	// NearMorgue are jobs that wait for their last retry.
 	NearMorgue
 	// Unreadable are records that were set aside because they can't be read.
 	Unreadable
 	// RunsLong is a job whose handler has run for an hour or more and may hang.
 	RunsLong
-	// Paused is a paused queue in which jobs wait.
-	Paused
 	// CheckWarns is a check of the store that warns.
 	CheckWarns
 	// ServerGone is a server that stopped responding.
 	ServerGone
+
+	// Paused is a paused queue in which jobs wait.
+	Paused
+
 	// Versions are servers of several versions side by side.
 	Versions
 )
@@ -77,20 +80,61 @@ var names = [...]string{
 	"not moving",
 	"failing",
 	"other rule",
-	"ticks late",
 	"broken schedule",
+	"held jobs",
+	"morgue grows",
+	"ticks late",
 	"hot shard",
 	"late",
 	"unowned",
-	"held jobs",
-	"morgue grows",
 	"near morgue",
 	"unreadable",
 	"runs long",
-	"paused",
 	"check warns",
 	"server gone",
+	"paused",
 	"versions",
+}
+
+// Level is how urgent a kind of fault is. More urgent levels have smaller numbers.
+type Level uint8
+
+// Levels, the most urgent first.
+const (
+	// Red is work that does not happen, or that is lost.
+	Red Level = iota
+	// Amber is work that happens late, or a fault that may come.
+	Amber
+	// Hold is work that an operator has stopped.
+	Hold
+	// Note is a fact that may explain something else.
+	Note
+)
+
+// String returns the level as a word.
+func (l Level) String() string {
+	switch l {
+	case Red:
+		return "red"
+	case Amber:
+		return "amber"
+	case Hold:
+		return "hold"
+	}
+	return "note"
+}
+
+// Level returns how urgent faults of the kind are.
+func (k Kind) Level() Level {
+	switch {
+	case k <= MorgueGrows:
+		return Red
+	case k <= ServerGone:
+		return Amber
+	case k == Paused:
+		return Hold
+	}
+	return Note
 }
 
 // String returns the kind in a few words.
@@ -143,9 +187,13 @@ type Deaths struct {
 	More  bool
 	// First and Last are the times of the first and of the last counted dead letter.
 	First, Last time.Time
+	// Error is the error that most of them have, as it may be shown, and Same is the number of those
+	// that have it. Error is empty if no error has more than half of them.
+	Error string
+	Same  int
 }
 
-// Line describes one fault.
+// Line describes one fault, or several with one cause.
 type Line struct {
 	Kind Kind
 	// Queue and Shard are the queue and the shard that have the fault, or empty and -1. Server is the
@@ -156,14 +204,36 @@ type Line struct {
 	// ID is the id of the running job that causes the fault, as ShowID shows it. It is empty if no
 	// such job is known.
 	ID string
+	// Owners are the owner ids of the servers that are gone and that the text names.
+	Owners []string
 	// Text describes the fault, without the queue.
 	Text string
 	// Since is when the fault began. Seen is set if that is unknown. Then Since is when the fault was
 	// first seen, and it may have begun earlier.
 	Since time.Time
 	Seen  bool
+	// Parts are the faults of single queues that the line stands for. Then the line itself names no
+	// queue. Parts have no parts.
+	Parts []Line
 	// weight orders the lines of a kind, the largest first.
 	weight int64
+	// causes are the names of the servers in Owners. waiting and orphaned are the number of jobs that
+	// wait because of the fault, and how many of them servers that are gone have left.
+	causes            []string
+	waiting, orphaned int64
+}
+
+// Of returns the fault of a queue that the line is or stands for, or nil if there is none.
+func (l *Line) Of(queue string) *Line {
+	if l.Queue == queue {
+		return l
+	}
+	for at := range l.Parts {
+		if l.Parts[at].Queue == queue {
+			return &l.Parts[at]
+		}
+	}
+	return nil
 }
 
 // key identifies a fault from one look to the next.
@@ -171,12 +241,13 @@ func (l *Line) key() string {
 	return l.Kind.String() + "\x00" + l.Queue + "\x00" + l.Server + "\x00" + strconv.Itoa(l.Shard)
 }
 
-// Memory is what earlier looks have shown: when each fault was first seen, earlier lags, and when
-// each queue was last paused. The zero value remembers no look.
+// Memory is what earlier looks have shown: when the store last answered, when each fault was first
+// seen, earlier lags, and when each queue was last paused. The zero value remembers no look.
 type Memory struct {
-	first  map[string]time.Time
-	lags   map[string][]lagAt
-	paused map[string]time.Time
+	answered time.Time
+	first    map[string]time.Time
+	lags     map[string][]lagAt
+	paused   map[string]time.Time
 }
 
 type lagAt struct {
@@ -187,7 +258,17 @@ type lagAt struct {
 // Now returns what is wrong, worst first, and what to remember for the next look.
 func Now(v *View, before Memory) (lines []Line, after Memory) {
 	after.lags, after.paused = remembered(v, before.lags), pauses(v, before.paused)
-	r := rules{View: v, lags: after.lags, paused: after.paused, serving: serving(v.Nodes)}
+	if after.answered = before.answered; v.Silence == "" {
+		after.answered = v.Now
+	}
+	r := rules{
+		View:     v,
+		answered: after.answered,
+		lags:     after.lags,
+		paused:   after.paused,
+		serving:  serving(v.Nodes),
+		gone:     gone(v.Nodes),
+	}
 
 	r.store()
 	for at := range v.Stats {
@@ -196,6 +277,8 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 	r.servers()
 	r.versions()
 
+	// Lines without a beginning of their own have one before they are folded, so that it stays the same
+	// whichever other faults come and go.
 	after.first = make(map[string]time.Time, len(r.lines))
 	for at := range r.lines {
 		l := &r.lines[at]
@@ -209,6 +292,7 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 		}
 	}
 
+	r.fold()
 	slices.SortStableFunc(r.lines, func(a, b Line) int {
 		return cmp.Or(
 			cmp.Compare(a.Kind, b.Kind),

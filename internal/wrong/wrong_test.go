@@ -61,8 +61,8 @@ func minutes(n int, done, failed uint64) (list []inspect.MinuteStats) {
 	return list
 }
 
-// wants is a line as tests name it.
-func name(l *Line) string {
+// nameOf is a line as tests name it.
+func nameOf(l *Line) string {
 	text := fmt.Sprintf("%v %s", l.Kind, l.Queue)
 	if l.Shard >= 0 {
 		text += fmt.Sprintf("/%d", l.Shard)
@@ -99,22 +99,24 @@ var tests = []struct {
 	{
 		"a store that is silent",
 		func(v *View) { v.Silence = "dial tcp: refused" },
-		[]string{"no answer  since 0s: the store does not answer: dial tcp: refused"},
+		[]string{"no answer  since 0s: The store does not answer: dial tcp: refused"},
 	},
 	{
 		"a shard that is away",
 		func(v *View) { v.Unreached = []core.Shard{{Queue: "orders", Index: 3}} },
-		[]string{"part away orders since 0s: shard 3 can't be reached; the figures don't include it"},
+		[]string{"part away orders since 0s: Shard 3 can't be reached; the figures don't include it"},
 	},
 	{
 		"shards of two queues that are away",
 		func(v *View) {
 			v.Unreached = []core.Shard{{Queue: "a", Index: 3}, {Queue: "b", Index: 1}, {Queue: "b", Index: 2}}
 		},
-		[]string{
-			"part away b since 0s: 2 shards can't be reached, the first is 1; the figures don't include them",
-			"part away a since 0s: shard 3 can't be reached; the figures don't include it",
-		},
+		[]string{"part away  since 0s: 3 shards of 2 queues (b, a) can't be reached; the figures don't include them"},
+	},
+	{
+		"shards of a queue that are away",
+		func(v *View) { v.Unreached = []core.Shard{{Queue: "b", Index: 1}, {Queue: "b", Index: 2}} },
+		[]string{"part away b since 0s: 2 shards can't be reached, the first is 1; the figures don't include them"},
 	},
 	{"checks", func(v *View) {
 		v.Checks = []inspect.Check{
@@ -127,16 +129,16 @@ var tests = []struct {
 	{
 		"nobody serves it",
 		func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 9*time.Minute, 12345) },
-		[]string{"nobody serves orders since 9m0s: no server runs this queue, 12,345 waiting"},
+		[]string{"nobody serves orders since 9m0s: No server runs this queue: 12,345 jobs wait"},
 	},
 	{"a server that serves another queue", func(v *View) {
 		v.Nodes[0].Queues = []string{"emails"}
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
-	}, []string{"nobody serves orders since 1s: no server runs this queue, 1 waiting"}},
+	}, []string{"nobody serves orders since 1s: No server runs this queue: 1 job waits"}},
 	{"a server that drains serves nothing new", func(v *View) {
 		v.Nodes[0].State, v.Nodes[0].ExpiresAt = inspect.NodeDraining, now.Add(5*time.Second)
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
-	}, []string{"nobody serves orders since 1s: no server runs this queue, 1 waiting"}},
+	}, []string{"nobody serves orders since 1s: No server runs this queue: 1 job waits"}},
 	{
 		"the last server is gone",
 		func(v *View) {
@@ -146,8 +148,8 @@ var tests = []struct {
 		},
 		[]string{
 			"nobody serves orders since 3m0s: " +
-				"no server runs this queue, 6 waiting, 2 of them left by a server that stopped responding",
-			"server gone @blue since 3m0s: server stopped responding",
+				"No server runs this queue since blue stopped responding: 6 jobs wait, " +
+				"2 of them left by a server that stopped responding",
 		},
 	},
 	{
@@ -158,8 +160,7 @@ var tests = []struct {
 		},
 		[]string{
 			"nobody serves orders since 2m0s: " +
-				"no server runs this queue, 600 waiting, 600 of them left by blue, which stopped responding",
-			"server gone @blue since 3m0s: server stopped responding",
+				"No server runs this queue: 600 jobs wait, 600 of them left by blue, which stopped responding",
 		},
 	},
 	{
@@ -173,15 +174,14 @@ var tests = []struct {
 	{"orphans of a paused queue", func(v *View) {
 		v.Nodes, v.Stats[0] = nil, orphans(600, 2*time.Minute)
 		v.Stats[0].Queue.Paused = true
-	}, []string{"paused orders since 0s: paused, 600 waiting"}},
+	}, []string{"paused orders since 0s: Paused; 600 jobs wait"}},
 	{"orphans beside jobs that are late", func(v *View) {
 		v.Stats[0] = orphans(600, 2*time.Minute)
 		v.Stats[0].Fresh, v.Stats[0].Shards[0].Fresh = 1, 1
 	}, []string{
 		"owner gone orders since 2m0s: 600 jobs left by a server that stopped responding: " +
-			"the next owner of the shard recovers them",
-		"late orders since 2m0s: 2 min behind, 601 waiting",
-		"unowned orders since 2m0s: no server has 1 of its 1 shards, 601 waiting there",
+			"the next owner of the shard recovers them; 2 min behind, 601 waiting; " +
+			"no server has 1 of its 1 shards: 601 jobs wait there",
 	}},
 	{"nobody serves what is claimed alone", func(v *View) {
 		v.Nodes = []inspect.Node{
@@ -192,15 +192,13 @@ var tests = []struct {
 		v.Nodes[1].ExpiresAt, v.Nodes[2].ExpiresAt = ago(4*time.Minute), ago(time.Minute)
 		v.Stats[0].Claimed, v.Stats[0].Oldest = 2, now.Add(time.Hour)
 	}, []string{
-		"nobody serves orders since 3m0s: no server runs this queue, 0 waiting, 2 claimed",
-		"server gone @red since 1m0s: server stopped responding",
-		"server gone @blue since 3m0s: server stopped responding",
-		"server gone @blue since 4m0s: server stopped responding",
+		"nobody serves orders since 3m0s: No server runs this queue since blue stopped responding: no job waits, 2 claimed",
+		"server gone @red since 1m0s: This server stopped responding",
 	}},
 	{"nobody serves what is paused", func(v *View) {
 		v.Nodes, v.Stats[0] = nil, queue("orders", 1, time.Hour, 3)
 		v.Stats[0].Queue.Paused = true
-	}, []string{"paused orders since 0s: paused, 3 waiting"}},
+	}, []string{"paused orders since 0s: Paused; 3 jobs wait"}},
 	{"nobody serves what is empty", func(v *View) { v.Nodes = nil }, nil},
 	{"nobody serves what is not due", func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 0, 3) }, nil},
 	{"servers are not known", func(v *View) {
@@ -252,7 +250,7 @@ var tests = []struct {
 	{"not moving", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 20*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
-	}, []string{"not moving orders since 20m0s: no job has ended for 5 min, 300 waiting"}},
+	}, []string{"not moving orders since 20m0s: No job has ended for 5 min: 300 jobs wait"}},
 	{
 		"late, and its history is not known",
 		func(v *View) { v.Stats[0] = queue("orders", 2, 20*time.Minute, 300) },
@@ -266,7 +264,7 @@ var tests = []struct {
 	{"a hot shard", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)
-	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less"}},
+	}, []string{"hot shard orders/0 since 12m0s: Shard 0 is 12 min behind, half of the others 0 s or less"}},
 	{"all shards lag", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		for at := range v.Stats[0].Shards {
@@ -278,7 +276,7 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Stats[0].Shards[1].Lag = 9 * time.Minute
 		v.Recent["orders"] = minutes(40, 5, 0)
-	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less"}},
+	}, []string{"hot shard orders/0 since 12m0s: Shard 0 is 12 min behind, half of the others 0 s or less"}},
 	{"failing again", func(v *View) {
 		v.Recent["orders"] = append(append(minutes(60, 0, 9)[:20], minutes(40, 9, 0)[:37]...), minutes(3, 1, 9)...)
 	}, []string{"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min"}},
@@ -297,7 +295,7 @@ var tests = []struct {
 	{"shards without an owner", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
 		v.Stats[0].Shards[0].ExpiresAt = ago(25 * time.Second)
-	}, []string{"unowned orders since 25s: no server has 1 of its 4 shards, 3 waiting there"}},
+	}, []string{"unowned orders since 25s: No server has 1 of its 4 shards: 3 jobs wait there"}},
 	{"shards without an owner for different times", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
 		for at, gone := range []time.Duration{40 * time.Second, 25 * time.Second, time.Hour, 0} {
@@ -305,7 +303,7 @@ var tests = []struct {
 		}
 		v.Stats[0].Shards[2].Lag = 0 // has nothing to do
 		v.Stats[0].Shards[3].Owner, v.Stats[0].Shards[3].ExpiresAt = "", time.Time{}
-	}, []string{"unowned orders since 40s: no server has 3 of its 4 shards, 3 waiting there"}},
+	}, []string{"unowned orders since 40s: No server has 3 of its 4 shards: 3 jobs wait there"}},
 	{"a shard that has just lost its owner", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
 		v.Stats[0].Shards[0].ExpiresAt = ago(time.Second)
@@ -313,11 +311,11 @@ var tests = []struct {
 	{"deaths", func(v *View) {
 		v.Stats[0].Dead = 20
 		v.Died["orders"] = Deaths{Count: 12, First: ago(50 * time.Minute), Last: ago(3 * time.Minute)}
-	}, []string{"morgue grows orders since 50m0s: 12 buried within the last hour, the newest 3 min ago"}},
+	}, []string{"morgue grows orders since 50m0s: 12 died within the last hour, the newest 3 min ago"}},
 	{"no deaths of late", func(v *View) { v.Stats[0].Dead = 20 }, nil},
 	{"a death by a clock that is ahead", func(v *View) {
 		v.Stats[0].Dead, v.Died["orders"] = 1, Deaths{Count: 1, First: now.Add(time.Second), Last: now.Add(time.Second)}
-	}, []string{"morgue grows orders since -1s: 1 buried within the last hour, the newest 0 s ago"}},
+	}, []string{"morgue grows orders since -1s: 1 died within the last hour, the newest 0 s ago"}},
 	{
 		"deaths that were dealt with",
 		func(v *View) { v.Died["orders"] = Deaths{Count: 12, First: ago(time.Minute), Last: ago(time.Minute)} },
@@ -326,7 +324,7 @@ var tests = []struct {
 	{"very many deaths", func(v *View) {
 		v.Stats[0].Dead = 5000
 		v.Died["orders"] = Deaths{Count: 1000, More: true, First: ago(time.Minute), Last: ago(time.Second)}
-	}, []string{"morgue grows orders since 1m0s: 1000 or more buried within the last hour, the newest 1 s ago"}},
+	}, []string{"morgue grows orders since 1m0s: 1,000 or more died within the last hour, the newest 1 s ago"}},
 	{"a held job", func(v *View) { v.Stats[0].Retrying, v.Stats[0].Held = 1, 1 },
 		[]string{
 			"held jobs orders since 0s: 1 job held after the last retry, and their ids wait: " +
@@ -396,7 +394,7 @@ var tests = []struct {
 	{"paused", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 2*time.Hour, 1234)
 		v.Stats[0].Queue.Paused = true
-	}, []string{"paused orders since 0s: paused, 1,234 waiting"}},
+	}, []string{"paused orders since 0s: Paused; 1,234 jobs wait"}},
 	{"paused by somebody", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 2*time.Hour, 1234)
 		v.Stats[0].Queue.Paused = true
@@ -404,7 +402,7 @@ var tests = []struct {
 			At:    ago(time.Hour),
 			Actor: inspect.Actor{Name: "ann", Reason: "the bank is away"},
 		}}
-	}, []string{"paused orders since 1h0m0s: paused by ann (the bank is away), 1,234 waiting"}},
+	}, []string{"paused orders since 1h0m0s: Paused by ann: “the bank is away”; 1,234 jobs wait"}},
 	{"paused and empty", func(v *View) { v.Stats[0].Queue.Paused = true }, nil},
 	{
 		"a server that is gone, beside one of its name",
@@ -422,7 +420,6 @@ var tests = []struct {
 	}, []string{
 		"owner gone orders since 4s: 7 jobs left by red, which stopped responding: " +
 			"the next owner of the shard recovers them",
-		"server gone @red since 1m0s: server stopped responding",
 	}},
 	{"two versions", func(v *View) {
 		v.Nodes = append(v.Nodes, server("green", inspect.NodeAlive, "orders"),
@@ -444,7 +441,7 @@ var tests = []struct {
 		},
 		[]string{
 			"not moving orders since 20m0s: " +
-				"export has run for 9 min and is the only job that may run (MaxRunning 1); 12 waiting (export)",
+				"export has run for 9 min and is the only job that may run (MaxRunning 1); 12 jobs wait behind it (export)",
 		},
 	},
 	{
@@ -455,7 +452,7 @@ var tests = []struct {
 		},
 		[]string{
 			"late orders since 2m0s: export has run for 40 s and is the only job that may run (MaxRunning 1); " +
-				"2 min behind, 12 waiting (export)",
+				"12 jobs wait behind it, the first for 2 min (export)",
 		},
 	},
 	{
@@ -466,7 +463,7 @@ var tests = []struct {
 		},
 		[]string{
 			"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning); " +
-				"2 min behind, 12 waiting (export)",
+				"12 jobs wait behind it, the first for 2 min (export)",
 		},
 	},
 	{"late at a limit of short jobs", func(v *View) {
@@ -485,7 +482,7 @@ var tests = []struct {
 			v.Nodes[0].Status = runs(0, 1, "export", 1, 9*time.Minute)
 		},
 		[]string{
-			"not moving orders since 20m0s: export has run for 9 min, no job has ended for 5 min; 12 waiting (export)",
+			"not moving orders since 20m0s: export has run for 9 min, and no job has ended for 5 min; 12 jobs wait behind it (export)",
 		},
 	},
 	{
@@ -495,14 +492,14 @@ var tests = []struct {
 			v.Nodes[0].Status = runs(0, 1, "catalog", 0, 56*time.Second)
 		},
 		[]string{
-			"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less; " +
+			"hot shard orders/0 since 12m0s: Shard 0 is 12 min behind, half of the others 0 s or less; " +
 				"catalog has run for 56 s in it (catalog)",
 		},
 	},
 	{"a hot shard with a long job in another", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Nodes[0].Status = runs(0, 1, "catalog", 1, 56*time.Second)
-	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less"}},
+	}, []string{"hot shard orders/0 since 12m0s: Shard 0 is 12 min behind, half of the others 0 s or less"}},
 	{"a long job, and nothing waits", func(v *View) { v.Nodes[0].Status = runs(0, 1, "export", 1, 61*time.Minute) },
 		[]string{"runs long orders since 1h1m0s: export has run for 1 h 1 min: its handler may hang (export)"}},
 	{"a job that is not long yet", func(v *View) { v.Nodes[0].Status = runs(0, 1, "export", 1, 59*time.Minute) }, nil},
@@ -514,7 +511,7 @@ var tests = []struct {
 		},
 		[]string{
 			"late orders since 2m0s: export has run for 2 h and is the only job that may run (MaxRunning 1); " +
-				"2 min behind, 12 waiting (export)",
+				"12 jobs wait behind it, the first for 2 min (export)",
 		},
 	},
 	{
@@ -526,7 +523,7 @@ var tests = []struct {
 		},
 		[]string{
 			"late orders since 2m0s: orders hidden has run for 40 s and is the only job that may run " +
-				"(MaxRunning 1); 2 min behind, 12 waiting (orders hidden)",
+				"(MaxRunning 1); 12 jobs wait behind it, the first for 2 min (orders hidden)",
 		},
 	},
 	{
@@ -577,7 +574,7 @@ var tests = []struct {
 	{"a server with another merge rule", func(v *View) {
 		v.Stats[0].Queue.Merge = core.MergeRule{Stays: core.Highest}
 		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "emails"}, {Queue: "orders"}}
-	}, []string{"other rule orders since 0s: the merge rule is newest, but blue declares another, such as union: " +
+	}, []string{"other rule orders since 0s: The merge rule is newest, but blue declares another, such as union: " +
 		"deploy such programs with the queue's rule, since their next starts are refused"}},
 	{
 		"servers with other merge rules",
@@ -593,24 +590,24 @@ var tests = []struct {
 				v.Nodes[at].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: rule}}
 			}
 		},
-		[]string{"other rule orders since 0s: the merge rule is union, but blue, green, red declare another, " +
+		[]string{"other rule orders since 0s: The merge rule is union, but blue, green, red declare another, " +
 			"such as latest(3): " +
 			"deploy such programs with the queue's rule, since their next starts are refused",
-			"server gone @old since 3m0s: server stopped responding"},
+			"server gone @old since 3m0s: This server stopped responding"},
 	},
 	{"servers with the queue's merge rule", func(v *View) {
 		v.Stats[0].Queue.Merge = core.MergeRule{Stays: core.Highest}
 		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: v.Stats[0].Queue.Merge}}
 	}, nil},
 	{"a tick that is late", func(v *View) { v.Ticks = map[string]Ticks{"orders": {Since: ago(time.Minute)}} },
-		[]string{"ticks late orders since 1m0s: a tick of its schedules is 1 min late: no server has fired it"}},
+		[]string{"ticks late orders since 1m0s: A tick of its schedules is 1 min late: no server has fired it"}},
 	{
 		"a late tick, and nobody serves the queue",
 		func(v *View) {
 			v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
 		},
 		[]string{
-			"ticks late orders since 1h30m0s: a tick of its schedules is 1 h 30 min late: no server runs this queue",
+			"ticks late orders since 1h30m0s: A tick of its schedules is 1 h 30 min late: no server runs this queue",
 		},
 	},
 	{
@@ -622,13 +619,13 @@ var tests = []struct {
 			}}
 			v.ShowID = func(_, id string) string { return id[:1] + "…" }
 		},
-		[]string{"ticks late orders since 1m10s: a tick of its schedules is 1 min 10 s late: no server has fired it; " +
+		[]string{"ticks late orders since 1m10s: A tick of its schedules is 1 min 10 s late: no server has fired it; " +
 			"the schedule nightly of the id s… is late"},
 	},
 	{"a late tick, and nobody serves the jobs of the queue", func(v *View) {
 		v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
-	}, []string{"nobody serves orders since 1s: no server runs this queue, 1 waiting"}},
+	}, []string{"nobody serves orders since 1s: No server runs this queue: 1 job waits"}},
 	{"a late tick of a paused queue", func(v *View) {
 		v.Ticks, v.Stats[0].Queue.Paused = map[string]Ticks{"orders": {
 			Since:  ago(time.Hour),
@@ -636,34 +633,36 @@ var tests = []struct {
 		}}, true
 	}, nil},
 	{"a broken schedule", func(v *View) { v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}}} },
-		[]string{"broken schedule orders since 0s: servers can't read the spec of the schedule nightly"}},
+		[]string{"broken schedule orders since 0s: Servers can't read the spec of the schedule nightly"}},
 	{
 		"a broken schedule among many",
 		func(v *View) {
 			v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}, Checked: 101, Of: 1200}}
 		},
 		[]string{
-			"broken schedule orders since 0s: servers can't read the spec of the schedule nightly " +
+			"broken schedule orders since 0s: Servers can't read the spec of the schedule nightly " +
 				"(checked: 101 of at least 1,200 schedules)",
 		},
 	},
 	{"broken schedules", func(v *View) {
 		v.Ticks = map[string]Ticks{"orders": {Broken: []string{"a", "b", "c", "d"}, Since: ago(2 * time.Minute)}}
 	}, []string{
-		"ticks late orders since 2m0s: a tick of its schedules is 2 min late: no server has fired it",
-		"broken schedule orders since 0s: servers can't read the spec of schedules: a, b, c and 1 more",
+		"broken schedule orders since 0s: Servers can't read the spec of schedules: a, b, c and 1 more",
+		"ticks late orders since 2m0s: A tick of its schedules is 2 min late: no server has fired it",
 	}},
 	{"worst first, then most", func(v *View) {
-		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late",
-			1, 2*time.Minute, 1)
-		v.Stats = []inspect.QueueStats{late, small, large}
-		v.Nodes[0].Queues = []string{"late"}
+		small, large := queue("small", 1, 2*time.Minute, 9), queue("large", 1, 3*time.Minute, 1)
+		paused := queue("paused", 1, 4*time.Minute, 1)
+		paused.Queue.Paused = true
+		v.Stats = []inspect.QueueStats{small, paused, large, queue("none", 1, time.Second, 1)}
+		v.Nodes[0].Queues = []string{"small", "large"}
 		v.Checks = []inspect.Check{{Name: "c", Status: inspect.CheckWarn}}
 	}, []string{
-		"nobody serves large since 1s: no server runs this queue, 9 waiting",
-		"nobody serves small since 1s: no server runs this queue, 1 waiting",
-		"late late since 2m0s: 2 min behind, 1 waiting",
+		"nobody serves none since 1s: No server runs this queue: 1 job waits",
+		"late large since 3m0s: 3 min behind, 1 waiting",
+		"late small since 2m0s: 2 min behind, 9 waiting",
 		"check warns  since 0s: c: ",
+		"paused paused since 0s: Paused; 1 job waits",
 	}},
 }
 
@@ -682,7 +681,7 @@ func TestWhatIsWrong(t *testing.T) {
 		for at := range max(len(lines), len(tt.want)) {
 			got, want := "nothing", "nothing"
 			if at < len(lines) {
-				got, seen[lines[at].Kind] = name(&lines[at]), true
+				got, seen[lines[at].Kind] = nameOf(&lines[at]), true
 			}
 			if at < len(tt.want) {
 				want = tt.want[at]

@@ -18,6 +18,7 @@ type nodeStatus struct {
 	Claimed    int           `json:"claimed"`
 	Memory     int64         `json:"memory,omitempty"`
 	Goroutines int           `json:"goroutines,omitempty"`
+	StartedAt  core.Instant  `json:"started,omitempty"`
 	ClockAhead int64         `json:"clock_ahead_us,omitempty"`
 	Queues     []queueStatus `json:"queues,omitempty"`
 	Longest    []runningJob  `json:"longest,omitempty"`
@@ -64,6 +65,7 @@ func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
 		Claimed:    s.Claimed,
 		Memory:     s.Memory,
 		Goroutines: s.Goroutines,
+		StartedAt:  s.StartedAt,
 		ClockAhead: s.ClockAhead.Microseconds(),
 	}
 
@@ -103,6 +105,7 @@ func DecodeNodeStatus(text string) (ports.NodeStatus, error) {
 		Claimed:    stored.Claimed,
 		Memory:     stored.Memory,
 		Goroutines: stored.Goroutines,
+		StartedAt:  stored.StartedAt,
 		ClockAhead: time.Duration(stored.ClockAhead) * time.Microsecond,
 	}
 

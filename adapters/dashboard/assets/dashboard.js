@@ -62,6 +62,11 @@ function clocks() {
   const write = (e, text) => { if (e.textContent !== text) e.textContent = text; };
   for (const t of document.querySelectorAll("time[data-full]")) write(t, full(t.dateTime));
   for (const t of document.querySelectorAll("[data-clock]")) write(t, full(t.dataset.clock).slice(11, 16));
+  for (const t of document.querySelectorAll("time[data-hms]")) {
+    const at = full(t.dateTime), today = full(new Date(Date.now() + offset).toISOString()).slice(0, 10);
+    write(t, at.startsWith(today) ? at.slice(11, 19) : at.slice(0, 16));
+    if (t.title !== at) t.title = at;
+  }
   for (const e of document.querySelectorAll(".zone")) write(e, local ? "local time" : "UTC");
   for (const t of document.querySelectorAll("time[data-ago], time[data-for]")) {
     const title = ("for" in t.dataset ? "since " : "") + full(t.dateTime);
@@ -225,7 +230,7 @@ function update(a, b) {
     if (value === null) a.removeAttribute(name);
     else if (a.getAttribute(name) !== value) a.setAttribute(name, value);
   }
-  if (a.matches(".zone, [data-clock], [data-full]")) return; // which tick writes
+  if (a.matches(".zone, [data-clock], [data-full], [data-hms]")) return; // which tick writes
   const right = b.childNodes;
   [...a.childNodes].filter((n) => !own(n)).forEach((n, at) => update(n, right[at]));
 }
@@ -447,3 +452,13 @@ if ("live" in document.body.dataset) {
 }
 setInterval(tick, 1000);
 tick();
+
+// A name that is cut is in two pieces, between which a copy would have a line break.
+document.addEventListener("copy", (e) => {
+  const selection = getSelection(), names = [...document.querySelectorAll(".nm")].filter((nm) => selection.containsNode(nm, true));
+  if (!names.length || !e.clipboardData) return;
+  let text = selection.toString();
+  for (const nm of names) text = text.replace([...nm.children].map((part) => part.textContent).join("\n"), nm.textContent);
+  e.clipboardData.setData("text/plain", text);
+  e.preventDefault();
+});

@@ -354,6 +354,32 @@ func brokenStores() []brokenStore {
 		{"lets a released lease turn", "usual/a released lease can neither settle nor claim", wrapped(keepsReleased)},
 		{"does not report a job settled twice", "usual/a job is settled once", wrapped(dropsSecond)},
 		{"loses the Meta of large jobs", "large/is put back with all its Meta", wrapped(losesMetaOfLarge)},
+		{
+			"edits dead letters instead of queued jobs",
+			"edit queued/leaves claimed jobs and dead letters alone",
+			wrapped(editsDeadInstead),
+		},
+		{"edits a queued job by a push", "edit queued/replaces a payload's bytes", wrapped(editsByPush)},
+		{
+			"makes an edited job due",
+			"edit queued/keeps the state, whichever payload is first",
+			wrapped(editsMakeDue),
+		},
+		{
+			"merges no edited payload",
+			"edit queued/merges with equal bytes by the queue's rule",
+			wrapped(editsNothingKnown),
+		},
+		{
+			"keeps too many payloads after an edit",
+			"edit queued/drops what the queue's rule does not keep",
+			wrapped(editsBeyondBound),
+		},
+		{
+			"counts edits of what is not there",
+			"edit queued/changes nothing where the payload is not there, and nothing more when it is repeated",
+			wrapped(countsEdits),
+		},
 		{"ignores Before", "step/skips jobs that were done and pushed again", wrapped(ignoresBefore)},
 		{"takes jobs pushed at Before", "step/skips jobs pushed at its Before or later", wrapped(takesBefore)},
 		{

@@ -102,6 +102,10 @@ func (m *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	}
 
 	reply := ports.StepReply{Now: m.Now()}
+	if r.Queued {
+		reply.Handled = s.editQueued(&r)
+		return reply, nil
+	}
 	dead, ok := s.dead[r.ID]
 	if !ok {
 		return reply, nil
@@ -120,4 +124,20 @@ func (m *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 
 	reply.Handled = 1
 	return reply, nil
+}
+
+// editQueued replaces a payload of a queued job, and returns the number of replaced ones.
+func (s *shard) editQueued(r *ports.EditRequest) int {
+	job, ok := s.queued[r.ID]
+	at := slices.IndexFunc(job.Payloads, func(p core.Payload) bool { return bytes.Equal(p.Data, r.Old) })
+	if !ok || at < 0 {
+		return 0
+	}
+
+	edited := job.Payloads[at]
+	edited.Data = r.New
+	others := slices.Delete(slices.Clone(job.Payloads), at, at+1)
+	job.Payloads = s.merge(others, []core.Payload{edited})
+	s.queued[r.ID] = job
+	return 1
 }

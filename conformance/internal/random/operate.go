@@ -166,7 +166,7 @@ func (d *driver) storedGroup() string {
 	return ""
 }
 
-// edit replaces the Data of a dead payload by other Data. The contract leaves open whether an edit
+// edit replaces the Data of a dead or a queued payload by other Data. The contract leaves open whether an edit
 // with equal Old and New counts.
 func (d *driver) edit() {
 	at, id := d.someDeadLetter()
@@ -176,6 +176,9 @@ func (d *driver) edit() {
 		ID:    id,
 		Old:   payloads[0],
 		New:   payloads[1],
+	}
+	if pick(d, "queued", false, true) {
+		r.ID, r.Queued = pick(d, "id", randomIDs()...), true
 	}
 	compare(d, "Edit", r, ports.ShardStore.Edit)
 }

@@ -247,6 +247,14 @@ func stepCalls() []scriptCall {
 			}
 			return w.store.Delete(w.t.Context(), s)
 		}),
+		step("edit a queued job", "edit_queued", func(w *worker) (ports.StepReply, error) {
+			return w.store.Edit(w.t.Context(),
+				ports.EditRequest{Shard: w.shard, ID: "large", Queued: true, Old: []byte("p3"), New: []byte("new")})
+		}),
+		step("edit a plain queued job", "edit_queued", func(w *worker) (ports.StepReply, error) {
+			return w.store.Edit(w.t.Context(),
+				ports.EditRequest{Shard: w.shard, ID: "plain", Queued: true, Old: []byte("p0"), New: []byte("new")})
+		}),
 		step("import jobs", "import_jobs", func(w *worker) (ports.StepReply, error) {
 			return w.importJobs("plain", "large", "elsewhere")
 		}),

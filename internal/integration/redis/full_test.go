@@ -27,7 +27,7 @@ func (c *scriptCall) refusedWhenFull() bool {
 	if c.script == "change_schedules" {
 		return !strings.HasPrefix(c.name, "remove")
 	}
-	return c.script == "push" || c.script == "oldest" || c.script == "track" || c.script == "edit" ||
+	return c.script == "push" || c.script == "oldest" || c.script == "track" || c.script == "edit" || c.script == "edit_queued" ||
 		c.script == "import" ||
 		c.script == "import_jobs" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }

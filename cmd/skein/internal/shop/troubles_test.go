@@ -22,18 +22,16 @@ import (
 
 // troubles has the lines of the overview by their sign: the queue, server or store, and the text.
 var troubles = map[string]string{
-	"not served":  `^reports no server runs this queue, .* waiting, 2 of them left by reports-1, which stopped responding `,
-	"not moving":  `^exports export-2026-q3 has run for .* and is the only job that may run \(MaxRunning 1\); .* waiting `,
-	"failing":     `^emails .* of .* jobs failed within 10 min `,
-	"hot shard":   `^search shard \d+ is .* behind, .*; catalog-all has run for .* in it `,
-	"late":        `^thumbnails .* behind`,
-	"dying":       `^emails \d+( or more)? buried within the last hour`,
-	"paused":      `^invoices paused by ann .*, .* waiting `,
-	"server gone": `^reports-1 server stopped responding `,
-	"unreadable":  `^orders 2 records can't be read`,
-	"last retry":  `^orders 1 job waits for the last of its 25 retries; .* order-970 `,
-	"warning":     `^store persistence: jobs are kept in memory only`,
-	"versions":    `^servers 2 versions run: v1.4.2 on worker-c; v1.5.0 on worker-a, worker-b `,
+	"not served": `^reports No server runs this queue: .* jobs wait, 2 of them left by reports-1, which stopped responding `,
+	"stuck":      `^exports export-2026-q3 has run for .* and is the only job that may run \(MaxRunning 1\); .* jobs wait behind it `,
+	"failing":    `^emails .* of .* jobs failed within 10 min; \d+( or more)? died within the hour`,
+	"hot shard":  `^search Shard \d+ is .* behind, .*; catalog-all has run for .* in it `,
+	"late":       `^thumbnails .* behind`,
+	"paused":     `^invoices Paused by ann.*; .* jobs wait `,
+	"unreadable": `^orders 2 records can't be read`,
+	"last retry": `^orders 1 job waits for the last of its 25 retries; .* order-970 `,
+	"warning":    `^store persistence: jobs are kept in memory only`,
+	"versions":   `^servers 2 versions run: v1.4.2 on worker-c; v1.5.0 on worker-a, worker-b `,
 }
 
 var (

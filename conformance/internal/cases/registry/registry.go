@@ -220,6 +220,7 @@ func registryStatus(e *env.Env) {
 		Claimed:    4,
 		Memory:     math.MaxInt64,
 		Goroutines: 5,
+		StartedAt:  core.MaxInstant,
 		ClockAhead: -90 * time.Minute,
 		Queues: []ports.QueueStatus{
 			{

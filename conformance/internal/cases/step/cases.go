@@ -3,7 +3,7 @@
 //   - step.go is about steps over queued jobs.
 //   - deletepayloads.go is about the deletion of some payloads of a job.
 //   - hold.go is about jobs that are held, and about steps over first payloads.
-//   - morgue.go is about revive, purge and edit.
+//   - morgue.go is about revive, purge and edit, and editqueued.go about edits of queued jobs.
 //   - import.go is about dead letters of another queue, and importjobs.go about jobs of one.
 //   - quarantine.go is about records that the store can't read.
 package step
@@ -22,6 +22,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "import", Cases: importCases()},
 		{Name: "import jobs", Cases: importJobsCases()},
 		{Name: "delete payloads", Cases: deletePayloadsCases()},
+		{Name: "edit queued", Cases: editQueuedCases()},
 		{Name: "quarantine", Cases: quarantineCases()},
 	}
 	if _, ok := store.(env.Damager); ok {

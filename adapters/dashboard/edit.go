@@ -1,0 +1,168 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/linediff"
+	"github.com/skeinq/skein/internal/service"
+)
+
+// diffContext is the number of lines that a page shows before and behind a change.
+const diffContext = 3
+
+// edit is the edit of a form.
+type edit struct {
+	id, place string
+	// old and text are the payload and what replaces it.
+	old  []byte
+	text string
+	// notJSON is true if the user wants a text in place of JSON that is none.
+	notJSON bool
+}
+
+// editOf reads the edit of a form.
+func (c *call) editOf() (*edit, error) {
+	form := c.r.PostForm
+	old, err := base64.StdEncoding.DecodeString(form.Get("old"))
+	if err != nil {
+		return nil, errForm
+	}
+	return &edit{
+		id:    form.Get("id"),
+		place: form.Get("place"),
+		old:   old,
+		// Browsers end lines with \r\n, and only payloads without these are edited.
+		text:    strings.ReplaceAll(form.Get("new"), "\r\n", "\n"),
+		notJSON: form.Get("not-json") != "",
+	}, nil
+}
+
+// edit replaces the payload that a form names with the form's new one.
+func (c *call) edit() (int, error) {
+	e, err := c.editOf()
+	if err != nil {
+		return 0, err
+	}
+
+	by := service.Edit
+	if e.place == "queued" {
+		by = service.EditJob
+	}
+	n, err := handled(asked(c, by, c.queue, &service.EditBody{
+		ID:      e.id,
+		NotJSON: e.notJSON,
+		Edits:   []service.Replacement{{Old: service.OctetsOf(e.old), New: service.OctetsOf([]byte(e.text))}},
+	}))
+	if err == nil && n == 0 {
+		return 0, newProblem(http.StatusConflict, "The payload is not there any more",
+			"It was handled, replaced or moved meanwhile. Nothing was changed.")
+	}
+	return n, err
+}
+
+// editBody is the page of an edit: the change, before it is stored, or what is wrong with it.
+type editBody struct {
+	Queue, ID, Place string
+	Old, Text        string
+	Lines            []linediff.Line
+	// Wrong is why the text is not accepted; NotJSON is true if that can be overridden.
+	Wrong   string
+	NotJSON bool
+	// Same is true if the text is the payload.
+	Same bool
+	// Failed is why the edit was not stored.
+	Failed string
+	Reason string
+	// Then is the action that may follow at once, or "", and ThenText what its button says.
+	Then, ThenText string
+	Override       bool
+	Back           string
+}
+
+// editing shows the change of an edit and asks whether to store it. failed is why it could not be
+// stored, or nil.
+func (c *call) editing(failed error) (*view, error) {
+	e, err := c.editOf()
+	if err != nil {
+		return nil, err
+	}
+
+	b := &editBody{
+		Queue:    c.queue,
+		ID:       e.id,
+		Place:    e.place,
+		Old:      c.r.PostForm.Get("old"),
+		Text:     e.text,
+		Same:     e.text == string(e.old),
+		Override: e.notJSON,
+		Reason:   c.r.PostForm.Get("reason"),
+		Back:     c.back(&op{back: "id"}, "", 0),
+	}
+	if err := service.CheckJSON(e.old, []byte(e.text)); err != nil {
+		b.NotJSON = true
+		if !e.notJSON {
+			b.Wrong = err.Error()
+		}
+	}
+	before, after := string(e.old), e.text
+	if json.Valid(e.old) && json.Valid([]byte(e.text)) {
+		before, after = indented(before), indented(after)
+	}
+	b.Lines = linediff.Near(linediff.Of(before, after), diffContext)
+	b.then(c.may())
+
+	v := &view{page: "edit", title: "Edit a payload of " + shown(e.id), body: b}
+	if p := problemOf(failed); p != nil {
+		v.status = p.Status
+		if b.Wrong == "" {
+			b.Failed = p.Title + ": " + p.Detail
+		}
+	}
+	return v, nil
+}
+
+// then chooses the action that may follow the edit at once.
+func (b *editBody) then(may *rights) {
+	switch {
+	case b.Place == "queued" && may.To("run-now"):
+		b.Then, b.ThenText = "run-now", "Store and run now"
+	case b.Place != "queued" && may.To("revive"):
+		b.Then, b.ThenText = "revive", "Store and revive"
+	}
+}
+
+// Whole reports whether the texts differ in white space only, which reading leaves out.
+func (b *editBody) Whole() bool { return !linediff.Changed(b.Lines) }
+
+// Line returns a line of the change with its sign, as text.
+func (b *editBody) Line(l linediff.Line) string {
+	switch l.Kind {
+	case linediff.Removed:
+		return "- " + readable(l.Text)
+	case linediff.Added:
+		return "+ " + readable(l.Text)
+	case linediff.Skipped:
+		return "  … " + figures.Exact(int64(l.Count)) + " lines"
+	}
+	return "  " + readable(l.Text)
+}
+
+// Removed and Added report what a line is.
+func (b *editBody) Removed(l linediff.Line) bool { return l.Kind == linediff.Removed }
+
+// Added reports whether a line is new.
+func (b *editBody) Added(l linediff.Line) bool { return l.Kind == linediff.Added }
+
+// indented returns JSON as it is compared.
+func indented(text string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return b.String()
+}

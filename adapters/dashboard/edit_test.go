@@ -1,0 +1,93 @@
+package dashboard
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// editForm is the form of an edit of an id a, in a place.
+func editForm(place, old, text string, more ...string) []string {
+	return append([]string{
+		"op", "edit", "q", "orders", "id", "a", "place", place, "old", base64.StdEncoding.EncodeToString([]byte(old)),
+		"new", text, "back", "id", "back.id", "a",
+	}, more...)
+}
+
+// A queued payload is edited where it is: the job keeps its time and its failures.
+func TestEditAQueuedPayload(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", 0, `{"n": 1}`)
+	h.end("orders", core.Failed, "boom")
+	page := h.get("/id?q=orders&id=a")
+	if !strings.Contains(page, `name="place" value="queued"`) || strings.Count(page, `value="edit"`) != 1 {
+		t.Fatalf("it can't be edited: %s", words(page))
+	}
+	says(t, h.form(editForm("queued", `{"n": 1}`, `{"n": 2}`)...).Body.String(),
+		"Edit a queued payload of a", "Store and run now Store Discard")
+
+	says(t, h.do(editForm("queued", `{"n": 1}`, `{"n": 2}`, "confirm", "1")...), "The payload is replaced.", `{"n": 2}`)
+	if s := h.stats(); s.Retrying != 1 {
+		t.Errorf("%+v", s.Counts)
+	}
+	h.advance(time.Second)
+	says(t, h.do(editForm("queued", `{"n": 2}`, `{"n": 3}`, "confirm", "1", "then", "run-now")...), "made due")
+	says(t, h.do(editForm("queued", `{"n": 3}`, `{"n": 4}`, "confirm", "1", "then", "run-now")...), "The payload is replaced.")
+
+	for index := range houseShards {
+		h.turn("orders", index, 1)
+	}
+	if page := h.get("/id?q=orders&id=a"); strings.Contains(page, `value="edit"`) {
+		t.Errorf("a claimed payload can be edited: %s", words(page))
+	}
+}
+
+// JSON is not replaced by what is none before the user says so, and the form keeps its words.
+func TestAnEditOfBrokenJSONIsRefused(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", 0, `{"n": 1}`)
+	const broken = `{"n": 1, "why": "<b>"`
+	for _, more := range [][]string{nil, {"confirm", "1"}} {
+		w := h.form(editForm("queued", `{"n": 1}`, broken, more...)...)
+		page := w.Body.String()
+		says(t, page, "the new payload is not JSON, and the old one is", "store it although it isn't JSON")
+		if more == nil && !strings.Contains(page, "Not accepted: the new payload is not JSON, and the old one is: line 1") {
+			t.Errorf("%s", words(page))
+		}
+		if !strings.Contains(page, "{&#34;n&#34;: 1, &#34;why&#34;: &#34;&lt;b&gt;&#34;</textarea>") {
+			t.Errorf("the text is lost: %s", page)
+		}
+		saysNot(t, page, `name="confirm"`, "<b>")
+	}
+
+	page := h.form(editForm("queued", `{"n": 1}`, broken, "not-json", "1")...).Body.String()
+	if !strings.Contains(page, `name="confirm"`) || !strings.Contains(page, `value="1" checked`) {
+		t.Errorf("it can't be stored: %s", words(page))
+	}
+	says(t, h.do(editForm("queued", `{"n": 1}`, broken, "not-json", "1", "confirm", "1")...), "The payload is replaced.")
+}
+
+// The page of an edit names what does not change, what can't be stored, and the reason given.
+func TestThePageOfAnEdit(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", 0, `{"n": 1}`)
+	says(t, h.form(editForm("queued", `{"n": 1}`, `{"n": 1}`)...).Body.String(), "The new payload is the present one.")
+	says(t, h.form(editForm("queued", `{"n": 1}`, `{"n":1}`)...).Body.String(), "Only white space differs.")
+	says(t, h.form(editForm("queued", "one\r\ntwo", "one\r\nthree")...).Body.String(), "+ three")
+	for _, text := range hostile {
+		isText(t, "an edit", h.form(editForm("queued", `{"n": 1}`, text)...).Body.String())
+		isText(t, "an edit", h.form(editForm("dead", text, "new", "reason", text)...).Body.String())
+	}
+
+	w := h.form(editForm("queued", "gone", "new", "confirm", "1", "reason", "by <phone>")...)
+	says(t, w.Body.String(), "Not stored. The payload is not there any more")
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), `value="by &lt;phone&gt;"`) {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+	lines := strings.Repeat("same\n", 20)
+	says(t, h.form(editForm("queued", "a\n"+lines, "b\n"+lines)...).Body.String(), "… 18 lines")
+}

@@ -1,0 +1,263 @@
+package wrong
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+// lost is a server that is gone, under an owner id of its own.
+func lost(name string, since time.Duration, queues ...string) inspect.Node {
+	return inspect.Node{
+		Name:      name,
+		Owner:     "o-" + name,
+		State:     inspect.NodeGone,
+		Queues:    queues,
+		ExpiresAt: ago(since),
+	}
+}
+
+// left is a queue of a lost server, which has left jobs claimed in its first shard.
+func left(name, server string, orphaned, waiting int64, since time.Duration) inspect.QueueStats {
+	s := queue(name, 4, since, waiting)
+	s.Claimed, s.Orphaned = orphaned, orphaned
+	sh := &s.Shards[0]
+	sh.Counts, sh.Owner, sh.ExpiresAt = s.Counts, "o-"+server, ago(since)
+	return s
+}
+
+// One cause is one line, whatever follows from it.
+func TestOneCauseIsOneLine(t *testing.T) {
+	eleven := func(v *View) {
+		var queues []string
+		v.Nodes, v.Stats = nil, nil
+		for n := range 10 {
+			queues = append(queues, fmt.Sprintf("q%d", n))
+		}
+		for _, name := range queues {
+			v.Stats = append(v.Stats, left(name, "blue", 2, 10, 25*time.Minute))
+		}
+		v.Nodes = []inspect.Node{lost("blue", 25*time.Minute, queues...)}
+	}
+	ofTwo := func(v *View) {
+		v.Nodes = append(v.Nodes, lost("red", 2*time.Minute, "a", "b"), lost("green", 3*time.Minute, "b", "c"))
+		v.Nodes[0].Queues = []string{"a", "b"}
+		v.Stats = []inspect.QueueStats{
+			left("a", "red", 1, 0, 2*time.Minute),
+			left("b", "green", 2, 3, 3*time.Minute),
+			left("c", "green", 0, 3, 3*time.Minute),
+		}
+		sh := &v.Stats[1].Shards[1]
+		sh.Orphaned, sh.Owner, sh.ExpiresAt = 1, "o-red", ago(2*time.Minute)
+	}
+
+	for name, tt := range map[string]struct {
+		view func(*View)
+		want []string
+	}{
+		"a dead server and its ten queues": {eleven, []string{
+			"nobody serves @blue since 25m0s: blue stopped responding: no server runs 10 queues (q0, q1, q2 and 7 more); " +
+				"120 jobs wait, 20 of them left behind",
+		}},
+		"two dead servers that shared a queue": {ofTwo, []string{
+			"nobody serves  since 3m0s: red, green stopped responding: no server runs c; 3 jobs wait; " +
+				"3 jobs left in 2 queues (b, a), which the next owners of the shards recover",
+		}},
+		"two dead servers that shared none": {func(v *View) {
+			ofTwo(v)
+			v.Nodes[1].Queues, v.Stats[1].Shards[1].Orphaned = []string{"a"}, 0
+		}, []string{
+			"nobody serves @green since 3m0s: green stopped responding: no server runs c; 3 jobs wait; " +
+				"2 jobs left in b, which the next owners of the shards recover",
+			"owner gone a since 2m0s: 1 job left by red, which stopped responding: " +
+				"the next owner of the shard recovers them",
+		}},
+		"queues whose servers are not known": {func(v *View) {
+			eleven(v)
+			v.Nodes = nil
+		}, []string{
+			"nobody serves  since 25m0s: No server runs 10 queues (q0, q1, q2 and 7 more): 120 jobs wait, " +
+				"20 of them left by servers that stopped responding",
+		}},
+		"a queue that is late beside orphans for another reason": {func(v *View) {
+			v.Nodes = append(v.Nodes, lost("red", 2*time.Minute, "orders"))
+			v.Stats[0] = left("orders", "red", 2, 3, 2*time.Minute)
+			for at := range 3 {
+				v.Stats[0].Shards[at+1].Lag = 90 * time.Second
+			}
+		}, []string{
+			"owner gone orders since 2m0s: 2 jobs left by red, which stopped responding: " +
+				"the next owner of the shard recovers them; no server has 1 of its 4 shards since red stopped responding: " +
+				"5 jobs wait there",
+			"late orders since 2m0s: 2 min behind, 5 waiting",
+		}},
+		"a hot shard that has orphans": {func(v *View) {
+			v.Nodes = append(v.Nodes, lost("red", 2*time.Minute, "orders"))
+			v.Stats[0] = left("orders", "red", 2, 3, 2*time.Minute)
+			v.Stats[0].Shards[1].Lag = 90 * time.Second
+		}, []string{
+			"owner gone orders since 2m0s: 2 jobs left by red, which stopped responding: " +
+				"the next owner of the shard recovers them; shard 0 is 2 min behind, half of the others 0 s or less; " +
+				"no server has 1 of its 4 shards since red stopped responding: 5 jobs wait there",
+		}},
+		"shards that no server has taken over": {func(v *View) {
+			v.Nodes = append(v.Nodes, lost("red", 50*time.Second, "orders"))
+			v.Stats[0] = left("orders", "red", 0, 3, 50*time.Second)
+		}, []string{
+			"unowned orders since 50s: No server has 1 of its 4 shards since red stopped responding: 3 jobs wait there",
+		}},
+		"a dead server whose queues have only schedules": {func(v *View) {
+			v.Nodes = []inspect.Node{lost("red", 50*time.Minute, "orders", "mail")}
+			v.Stats = []inspect.QueueStats{queue("orders", 1, 0, 0), queue("mail", 1, 0, 0)}
+			v.Ticks = map[string]Ticks{"orders": {Since: ago(40 * time.Minute)}, "mail": {Since: ago(30 * time.Minute)}}
+		}, []string{"ticks late @red since 40m0s: red stopped responding: ticks are late in 2 queues (orders, mail)"}},
+		"a dead server from which nothing follows": {func(v *View) {
+			v.Nodes = append(v.Nodes, lost("red", 50*time.Minute, "orders"), lost("red", 52*time.Minute, "orders"))
+			v.Nodes[2].Owner = "another"
+		}, []string{"server gone @red since 50m0s: This server stopped responding"}},
+		"deaths and last retries of a failing queue": {func(v *View) {
+			v.Stats[0].Dead, v.Stats[0].Retrying = 400, 7
+			v.Recent["orders"] = minutes(30, 4, 6)
+			v.Died["orders"] = Deaths{Count: 305, First: ago(50 * time.Minute), Last: ago(time.Minute),
+				Error: "smtp: no such\n mailbox", Same: 300}
+			v.LastRetries = map[string]LastRetry{"orders": {Count: 2, IDs: []string{"a", "b"}, Max: 25}}
+		}, []string{
+			"failing orders since 29m5s: 60 % of 100 jobs failed within 10 min; " +
+				"305 died within the hour, most with “smtp: no such mailbox”; 2 jobs wait for the last retry",
+		}},
+		"deaths of one error": {func(v *View) {
+			v.Stats[0].Dead = 4
+			v.Died["orders"] = Deaths{Count: 3, First: ago(50 * time.Minute), Last: ago(time.Minute), Error: "e", Same: 3}
+		}, []string{"morgue grows orders since 50m0s: 3 died within the last hour with “e”, the newest 1 min ago"}},
+		"failures that began with a version": {func(v *View) {
+			v.Nodes = append(v.Nodes, server("red", inspect.NodeDraining, "orders"), server("old", inspect.NodeGone, "mail"))
+			v.Recent["orders"] = append(minutes(30, 9, 0)[:27], minutes(3, 1, 9)...)
+			for at, version := range []string{"v2", "v1", "v3"} {
+				v.Nodes[at].Version = version
+				v.Nodes[at].StartedAt = ago(time.Duration(4+60*at) * time.Minute)
+			}
+			v.Nodes[0].StartedAt = ago(2 * time.Minute)
+		}, []string{
+			"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min; began with v2",
+			"server gone @old since 3m0s: This server stopped responding",
+		}},
+		"failures of the only version": {func(v *View) {
+			v.Nodes[0].Version, v.Nodes[0].StartedAt = "v2", ago(3*time.Minute)
+			v.Recent["orders"] = minutes(3, 1, 9)
+		}, []string{"failing orders since 2m5s: 90 % of 30 jobs failed within 10 min"}},
+	} {
+		v := &View{
+			Now:    now,
+			Stats:  []inspect.QueueStats{queue("orders", 4, 0, 0)},
+			Nodes:  []inspect.Node{server("live", inspect.NodeAlive, "orders")},
+			Recent: map[string][]inspect.MinuteStats{},
+			Died:   map[string]Deaths{},
+		}
+		tt.view(v)
+
+		lines, _ := Now(v, Memory{})
+		var got []string
+		for at := range lines {
+			got = append(got, nameOf(&lines[at]))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A line for several queues has the fault of each one, and names the servers that are gone.
+func TestALineHasItsQueues(t *testing.T) {
+	v := &View{Now: now, Nodes: []inspect.Node{lost("blue", time.Hour, "a", "b")}, Stats: []inspect.QueueStats{
+		left("a", "blue", 2, 0, time.Minute),
+		left("b", "blue", 0, 3, time.Minute),
+	}}
+	lines, _ := Now(v, Memory{})
+	if len(lines) != 1 || !slices.Equal(lines[0].Owners, []string{"o-blue"}) {
+		t.Fatalf("got %+v, want one line of the server o-blue", lines)
+	}
+	for queue, want := range map[string]string{
+		"a": "No server runs this queue: 2 jobs wait, 2 of them left by blue, which stopped responding",
+		"b": "No server runs this queue since blue stopped responding: 3 jobs wait",
+		"c": "",
+	} {
+		got := ""
+		if l := lines[0].Of(queue); l != nil {
+			got = l.Text
+		}
+		if got != want {
+			t.Errorf("of %s: %q, want %q", queue, got, want)
+		}
+	}
+	if got := lines[0].Parts[0].Of("b"); got != &lines[0].Parts[0] {
+		t.Errorf("a line of a queue is of that queue, got %v", got)
+	}
+}
+
+// Red lines come before amber ones, and those before what an operator has stopped and notes.
+func TestKindsAreInTheOrderOfTheirLevels(t *testing.T) {
+	for k := NoAnswer; k < Versions; k++ {
+		if k.Level() > (k + 1).Level() {
+			t.Errorf("%v is before %v", k, k+1)
+		}
+	}
+	for k, want := range map[Kind]Level{NoAnswer: Red, MorgueGrows: Red, TicksLate: Amber, ServerGone: Amber,
+		Paused: Hold, Versions: Note} {
+		if got := k.Level(); got != want {
+			t.Errorf("the level of %v is %v, want %v", k, got, want)
+		}
+	}
+	if got := fmt.Sprint(Red, Amber, Hold, Note); got != "red amber hold note" {
+		t.Errorf("the levels are called %s", got)
+	}
+}
+
+// Each line has a beginning, and so has each of its parts: that of the store, or when it was first
+// seen, also if another fault joins it.
+func TestEachLineHasABeginning(t *testing.T) {
+	see := func(at time.Duration, queues int, before Memory) ([]Line, Memory) {
+		v := &View{Now: now.Add(at), Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "mail")}}
+		for n := range queues {
+			s := queue(fmt.Sprint("q", n), 1, 0, 0)
+			s.Claimed = 1
+			v.Stats = append(v.Stats, s)
+		}
+		return Now(v, before)
+	}
+
+	lines, memory := see(0, 1, Memory{})
+	if len(lines) != 1 || !lines[0].Since.Equal(now) || !lines[0].Seen {
+		t.Errorf("first: %+v, want since %v, first seen then", lines, now)
+	}
+	lines, _ = see(time.Minute, 2, memory)
+	if len(lines) != 1 || !lines[0].Since.Equal(now) || len(lines[0].Parts) != 2 ||
+		!lines[0].Parts[1].Since.Equal(now.Add(time.Minute)) {
+		t.Errorf("joined: %+v, want since %v, and the second since a minute later", lines, now)
+	}
+
+	other, crash := queue("orders", 1, 0, 0), queue("mail", 1, 0, 0)
+	other.Queue.Merge, crash.Claimed = core.MergeRule{Stays: core.Highest}, 1
+	started := server("blue", inspect.NodeAlive, "orders", "mail")
+	started.StartedAt, started.Status = ago(time.Hour), runs(0, 0, "", 0, 0)
+	lines, _ = Now(&View{
+		Now:      now,
+		Stats:    []inspect.QueueStats{other, crash},
+		Nodes:    []inspect.Node{started, lost("red", 9*time.Minute, "mail")},
+		Suspects: map[string]Suspects{"mail": {Count: 1, ID: "a", Recoveries: 2}},
+	}, Memory{})
+	var got []string
+	for _, l := range lines {
+		got = append(got, fmt.Sprint(l.Kind, " ", now.Sub(l.Since), " ", l.Seen))
+	}
+	want := "crashes 9m0s false, other rule 1h0m0s false, server gone 9m0s false"
+	if text := strings.Join(got, ", "); text != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+}
