@@ -311,7 +311,7 @@ func TestASheetSaysWhatIsLater(t *testing.T) {
 			{
 				ID:        "later",
 				ChangedAt: core.MaxInstant,
-				Failure:   core.Failure{Text: "e"},
+				Failures:  core.Failures{{Text: "e"}},
 				Group:     "e",
 				Payloads:  []core.Payload{{Data: []byte("p")}},
 			},
