@@ -21,15 +21,19 @@ func erring(t *testing.T, store ports.ShardStore, queue string, shards, each int
 	payloads := []core.Payload{{Data: []byte("p")}}
 	letters, jobs := map[int][]core.DeadLetter{}, map[int][]core.Job{}
 	for n := range each {
-		failure := core.Failure{At: now.Add(-time.Hour), Node: "blue", Text: fmt.Sprintf("charge %d: 503", n)}
+		failures := core.Failures{{At: now.Add(-time.Hour), Node: "blue", Text: fmt.Sprintf("charge %d: 503", n)}}
 		id := fmt.Sprint("dead-", n)
 		at := core.ShardOf(id, shards)
 		letters[at] = append(letters[at], core.DeadLetter{
-			ID: id, Payloads: payloads, ChangedAt: now.Add(-time.Hour), Failure: failure, Group: "*pay.Error: charge #: #",
+			ID:        id,
+			Payloads:  payloads,
+			ChangedAt: now.Add(-time.Hour),
+			Failures:  failures,
+			Group:     "*pay.Error: charge #: #",
 		})
 		for _, state := range []core.State{
-			{RetryCount: 1, PerformAt: now.Add(time.Hour), FirstPush: now.Add(-time.Hour), Failure: failure},
-			{RetryCount: 1, PerformAt: core.MaxInstant, FirstPush: now.Add(-time.Hour), Failure: failure},
+			{RetryCount: 1, PerformAt: now.Add(time.Hour), FirstPush: now.Add(-time.Hour), Failures: failures},
+			{RetryCount: 1, PerformAt: core.MaxInstant, FirstPush: now.Add(-time.Hour), Failures: failures},
 		} {
 			id := fmt.Sprint(state.PerformAt == core.MaxInstant, "-", n)
 			at := core.ShardOf(id, shards)
