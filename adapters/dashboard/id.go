@@ -39,6 +39,20 @@ type idBody struct {
 	Schedules   *scheduleBlock
 	// Pages are the payloads of each place where the id is.
 	Pages map[string]*payloadPage
+	// seen is the last snapshot that the user may see, or nil.
+	seen *snapshot
+}
+
+// Server is a server's name, with a link to its page if the server, given by its owner id or its name,
+// is listed.
+func (b *idBody) Server(server, name string) linkedServer {
+	if b.seen == nil || server == "" {
+		return linkedServer{"", name}
+	}
+	if n := b.seen.server(server); n != nil {
+		return linkedServer{href("server", "node", n.Owner), name}
+	}
+	return linkedServer{"", name}
 }
 
 // payloadPage is a page of the payloads of a place.
@@ -77,6 +91,8 @@ func (c *call) idPage() (*view, error) {
 	id := c.r.URL.Query().Get("id")
 	b := &idBody{Queue: c.queue, ID: id, May: c.may(), Editable: c.o.API.RedactPayload == nil}
 
+	known, _, _ := c.looker.known()
+	b.seen = c.sight.of(known)
 	var err error
 	if b.Why, err = asked(c, service.Why, "", &service.WhyQuery{Queue: c.queue, ID: id}); err != nil {
 		return nil, err
