@@ -39,6 +39,20 @@ type idBody struct {
 	Schedules   *scheduleBlock
 	// Pages are the payloads of each place where the id is.
 	Pages map[string]*payloadPage
+	// seen is the last snapshot that the user may see, or nil.
+	seen *snapshot
+}
+
+// Server is a server's name, with a link to its page if the server, given by its owner id or its name,
+// is listed.
+func (b *idBody) Server(server, name string) linkedServer {
+	if b.seen == nil || server == "" {
+		return linkedServer{"", name}
+	}
+	if n := b.seen.server(server); n != nil {
+		return linkedServer{href("server", "node", n.Owner), name}
+	}
+	return linkedServer{"", name}
 }
 
 // payloadPage is a page of the payloads of a place.
@@ -77,6 +91,8 @@ func (c *call) idPage() (*view, error) {
 	id := c.r.URL.Query().Get("id")
 	b := &idBody{Queue: c.queue, ID: id, May: c.may(), Editable: c.o.API.RedactPayload == nil}
 
+	known, _, _ := c.looker.known()
+	b.seen = c.sight.of(known)
 	var err error
 	if b.Why, err = asked(c, service.Why, "", &service.WhyQuery{Queue: c.queue, ID: id}); err != nil {
 		return nil, err
@@ -148,18 +164,20 @@ func pastOf(why *service.WhyReply, now time.Time) (list []event) {
 	return list
 }
 
-// failuresOf returns the failures that are known, of a job that has failed a number of times or, for
-// 0, of a dead letter.
-func failuresOf(last *inspect.LastFailure, number int, now time.Time) []event {
-	if last.LastError == "" && last.LastFailedAt.IsZero() {
-		return nil
+// failuresOf returns the failures that are known, newest first, of a job that has failed a number of
+// times or, for 0, of a dead letter.
+func failuresOf(last *inspect.LastFailure, number int, now time.Time) (list []event) {
+	for at, f := range last.Failures {
+		e := event{At: when{f.At, now}, What: "Failure", Error: f.Text, Server: f.On, Newest: at == 0}
+		switch {
+		case number > at:
+			e.What = "Failure " + strconv.Itoa(number-at)
+		case at == 0:
+			e.What = "Last failure before the morgue"
+		}
+		list = append(list, e)
 	}
-	e := event{At: when{last.LastFailedAt, now}, What: "Last failure before the morgue", Error: last.LastError, Server: last.LastFailedOn}
-	if number > 0 {
-		e.What = "Failure " + strconv.Itoa(number)
-	}
-	e.Newest = true
-	return []event{e}
+	return list
 }
 
 // ownerOf returns the name of the server that has the shard of an id, or "".

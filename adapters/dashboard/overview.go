@@ -57,6 +57,8 @@ type wrongLine struct {
 	Name       string
 	Href, Link string
 	Since      when
+	// Resume is true if the user may end the pause that the line is about.
+	Resume bool
 }
 
 // signs are the marks of kinds: a shape and a word. The level gives the colour.
@@ -299,7 +301,7 @@ func (c *call) overview() (*view, error) {
 		b.Sort, order = "", sorts[""]
 	}
 
-	b.say(s)
+	b.say(s, c.may())
 
 	var minutes []inspect.MinuteStats
 	var rows []queueRow
@@ -329,11 +331,13 @@ func (c *call) overview() (*view, error) {
 }
 
 // say adds the faults of a snapshot to the page, worst first.
-func (b *overviewBody) say(s *snapshot) {
+func (b *overviewBody) say(s *snapshot, may *rights) {
 	lines := s.wrong
 	b.More = max(0, len(lines)-maxWrong)
 	for at := range lines[:len(lines)-b.More] {
-		b.Wrong = append(b.Wrong, s.wrongLine(&lines[at], "overview"))
+		w := s.wrongLine(&lines[at], "overview")
+		w.Resume = w.Kind == wrong.Paused && may.On(w.Queue, "resume")
+		b.Wrong = append(b.Wrong, w)
 	}
 	if len(b.Wrong) > openWrong {
 		b.Wrong, b.Less = b.Wrong[:openWrong], b.Wrong[openWrong:]

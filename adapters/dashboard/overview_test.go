@@ -46,7 +46,7 @@ func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
 		"store policy: allkeys-lru. Set noeviction. for at least 0 s store",
 		"reports No server runs this queue: 1 job waits for 12 s servers",
 		"orders 3 died within the last hour, the newest 12 s ago for 12 s morgue",
-		"bills Paused; 1 job waits for at least 0 s queue",
+		"bills Paused; 1 job waits for at least 0 s Resume bills",
 		"reports ▨ not served 12 s 1 0 0 0 0 – 0 done",
 		"Oldest due job 12 s reports, not served Waiting 2 1 of them paused",
 		"Dead 3 +3 in 1 h, orders",
@@ -56,6 +56,18 @@ func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
 			t.Errorf("no %s", link)
 		}
 	}
+}
+
+// A user who may not resume a queue has a link to it instead.
+func TestOnlyWhoMayResumeHasAButton(t *testing.T) {
+	h := newHouse(t, readOnly)
+	h.push("orders", "b", 0, "p")
+	if err := h.store.Pause(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	page := h.get("/")
+	saysNot(t, page, `value="resume"`)
+	says(t, page, "orders Paused; 1 job waits for at least 0 s queue of orders")
 }
 
 func TestOverviewOfAStoreInTrouble(t *testing.T) {

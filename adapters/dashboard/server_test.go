@@ -62,7 +62,7 @@ func TestAServerHasAPage(t *testing.T) {
 		t.Errorf("the other one: %s", words(other))
 	}
 
-	for _, from := range []string{"/nodes", "/queue?q=orders", "/busy"} {
+	for _, from := range []string{"/nodes", "/queue?q=orders", "/busy", "/id?q=orders&id=export", "/shards?q=orders"} {
 		if !strings.Contains(h.get(from), `href="server?node=owner"`) {
 			t.Errorf("%s has no link to the server", from)
 		}

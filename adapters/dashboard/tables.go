@@ -66,6 +66,9 @@ func bound(n int) string {
 	return strconv.Itoa(n)
 }
 
+// linkedServer is the name of a server, with a link to its page if that is known.
+type linkedServer struct{ Href, Name string }
+
 // linkedID is an id, with a link to its page if it may be shown.
 type linkedID struct {
 	Linked    bool
