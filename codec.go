@@ -52,13 +52,18 @@ func (RawCodec) Decode(data []byte) ([]byte, error) { return data, nil }
 // [runtime.Goexit], the text is left as it is. A panic of Encode is logged and appended to the
 // stored text.
 type ErrorCodec struct {
-	// Encode returns the text to store: UTF-8, at most 4 KiB. If it returns more, it is called
+	// Encode returns the text to store: UTF-8, at most 3 KiB. If it returns more, it is called
 	// again with half of the text.
 	Encode func(text string) string
 	// Decode is the inverse of Encode. It is also called with texts that Encode did not make, such
-	// as those of recoveries and operators. It must return them unchanged.
+	// as those of recoveries and operators, and with texts of older failures that were truncated. It
+	// must return them unchanged.
 	Decode func(stored string) string
 }
+
+// maxStoredText is the maximum size in bytes of the text that is stored of an error. It leaves room
+// for the texts of the job's earlier failures.
+const maxStoredText = core.MaxErrorBytes * 3 / 4
 
 // maxErrorText is the maximum number of bytes of an error's text that Encode is called with.
 const maxErrorText = 64 << 10
@@ -67,7 +72,7 @@ const maxErrorText = 64 << 10
 // it is with the panic appended.
 func (c ErrorCodec) encode(text string) (stored string, err error) {
 	if c.Encode == nil {
-		return core.ErrorText(text), nil
+		return storedText(text), nil
 	}
 	err = guard.Goroutine(func() error {
 		stored = c.shortened(text)
@@ -75,17 +80,20 @@ func (c ErrorCodec) encode(text string) (stored string, err error) {
 	})
 	if err != nil {
 		const reserved = 1 << 10 // for the panic and the beginning of its stack
-		stored = core.ErrorText(text[:min(len(text), core.MaxErrorBytes-reserved)] +
+		stored = storedText(text[:min(len(text), maxStoredText-reserved)] +
 			"\n\nErrorCodec.Encode: " + err.Error())
 	}
 	return stored, err
 }
 
+// storedText returns a text in the form in which stores keep it, truncated to maxStoredText.
+func storedText(text string) string { return core.CutText(core.Text(text), maxStoredText) }
+
 func (c ErrorCodec) shortened(text string) string {
 	for text = text[:min(len(text), maxErrorText)]; ; text = text[:len(text)/2] {
 		stored := c.Encode(strings.ToValidUTF8(text, ""))
-		if len(stored) <= core.MaxErrorBytes || text == "" {
-			return core.ErrorText(stored)
+		if len(stored) <= maxStoredText || text == "" {
+			return storedText(stored)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func ExampleCodec() {
 // compressed marks the texts that compress has made.
 const compressed = "flate:"
 
-// compress fits more of a stack into the 4 KiB that a store keeps of an error.
+// compress fits more of a stack into the 3 KiB that a server stores of an error.
 func compress(text string) string {
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestCompression)
@@ -129,7 +129,7 @@ func ExampleErrorCodec() {
 		log.Fatal(err)
 	}
 
-	fmt.Println("stored:", len(found.DeadLetter.Failure.Text) < 200, strings.HasPrefix(found.DeadLetter.Failure.Text, compressed))
+	fmt.Println("stored:", len(found.DeadLetter.Failures.Newest().Text) < 200, strings.HasPrefix(found.DeadLetter.Failures.Newest().Text, compressed))
 	fmt.Println("shown:", len(shown.DeadLetter.LastError), shown.DeadLetter.LastError[:18])
 	// Output:
 	// stored: true true

@@ -30,10 +30,10 @@ func stateOf(t *testing.T, store *memory.Store, queue, id string) string {
 	if q := found.Queued; q != nil {
 		wait := q.PerformAt.Sub(core.InstantOf(time.Now()))
 		parts = append(parts,
-			fmt.Sprintf("queued %s, retry %d, in %v, error %q", datas(q.Payloads), q.RetryCount, wait, q.Failure.Text))
+			fmt.Sprintf("queued %s, retry %d, in %v, error %q", datas(q.Payloads), q.RetryCount, wait, q.Failures.Newest().Text))
 	}
 	if d := found.DeadLetter; d != nil {
-		parts = append(parts, fmt.Sprintf("dead %s, error %q", datas(d.Payloads), d.Failure.Text))
+		parts = append(parts, fmt.Sprintf("dead %s, error %q", datas(d.Payloads), d.Failures.Newest().Text))
 	}
 	if found.Claim != nil {
 		parts = append(parts, "claimed")

@@ -27,7 +27,8 @@ type Job[T any] struct {
 	Retries int
 	// Recoveries is the number of times that the job lost its process since it last ended.
 	Recoveries int
-	// LastError is the text of the last failure. It is empty if the job has not failed.
+	// LastError is the text of the last failure. It is empty if the job has not failed. [Job.Failures]
+	// returns those before it too.
 	LastError string
 	// Tags are the tags of the pushes that merged into the job, in the order of their bytes; see
 	// [Tags]. nil means no tags.
@@ -35,6 +36,18 @@ type Job[T any] struct {
 
 	batch *execution.Batch
 	index int
+}
+
+// Failure is a failure of a [Job].
+type Failure struct {
+	// At is the time of the failure, by the store's clock as the server estimated it. It is zero if it
+	// is unknown.
+	At time.Time
+	// On is the name of the server that ran the job. It is empty if no server ran it.
+	On string
+	// Text is the text of the error. That of a failure before the last one may be truncated or empty,
+	// since the texts of a job's failures have at most 4 KiB together.
+	Text string
 }
 
 // Payload is one payload of a [Job]. By default it shares the outcome of its job. Done and Bury set
@@ -78,6 +91,20 @@ func (j *Job[T]) Values() []T {
 		values[i] = j.Payloads[i].Value
 	}
 	return values
+}
+
+// Failures returns the last failures of the job, at most five, the newest first. The text of the
+// newest is LastError.
+func (j *Job[T]) Failures() []Failure {
+	var list []Failure
+	for _, f := range j.batch.Failures(j.index) {
+		own := Failure{On: f.Node, Text: f.Text}
+		if f.At > 0 {
+			own.At = f.At.Time()
+		}
+		list = append(list, own)
+	}
+	return list
 }
 
 // Settle sets the job's outcome, as the error of a handler does: nil is done. The last call counts.

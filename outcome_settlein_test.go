@@ -111,8 +111,8 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !committed && found.Queued.Failure.Text != skein.ErrNotCommitted.Error() {
-					t.Errorf("the job's error is %q, want that of %v", found.Queued.Failure.Text, skein.ErrNotCommitted)
+				if !committed && found.Queued.Failures.Newest().Text != skein.ErrNotCommitted.Error() {
+					t.Errorf("the job's error is %q, want that of %v", found.Queued.Failures.Newest().Text, skein.ErrNotCommitted)
 				}
 			})
 		}

@@ -152,8 +152,8 @@ func TestWhatPanicsAroundAHandlerFailsItsJobAlone(t *testing.T) {
 				job := queued(t, store, "q", "a")
 				equal(t, "wait", job.PerformAt.Sub(core.InstantOf(time.Now())), c.wait)
 				equal(t, "retry", job.RetryCount, 0)
-				if !strings.Contains(job.Failure.Text, c.text) || len(job.Failure.Text) > core.MaxErrorBytes {
-					t.Errorf("kept %q, want at most 4 KiB with %q", job.Failure.Text, c.text)
+				if !strings.Contains(job.Failures.Newest().Text, c.text) || len(job.Failures.Newest().Text) > core.MaxErrorBytes {
+					t.Errorf("kept %q, want at most 4 KiB with %q", job.Failures.Newest().Text, c.text)
 				}
 				if !strings.Contains(log, c.log) || c.log != "" && !strings.Contains(log, "level=ERROR") {
 					t.Errorf("log has no error that says %q:\n%s", c.log, log)

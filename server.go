@@ -96,7 +96,7 @@ type ServerOptions struct {
 	// is not called for a queue with a Backoff. It must be safe for concurrent use. By default, and
 	// if it panics, the number is random.
 	Jitter func() int
-	// FormatError returns the text of a failure, which is truncated to 4 KiB. It must be safe for
+	// FormatError returns the text of a failure, which is truncated to 3 KiB. It must be safe for
 	// concurrent use. If it panics, the text is the type of the error and the panic. Default: the
 	// error's own text, which for a panic has the stack.
 	FormatError func(err error) string

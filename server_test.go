@@ -101,7 +101,7 @@ func TestAFailedJobIsRetriedUntilTheMorgue(t *testing.T) {
 
 		equal(t, "executions", at, []time.Duration{0, time.Hour, 3 * time.Hour})
 		found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "order-1", Payloads: 1000})
-		if err != nil || found.DeadLetter == nil || found.DeadLetter.Failure.Text != "boom" {
+		if err != nil || found.DeadLetter == nil || found.DeadLetter.Failures.Newest().Text != "boom" {
 			t.Errorf("Find = %+v, %v; want it in the morgue with its error", found, err)
 		}
 	})
@@ -373,6 +373,9 @@ func TestEachServerOptionCounts(t *testing.T) {
 
 			h := queue.JobHandler(func(_ context.Context, j *skein.Job[string]) error {
 				last = j.LastError
+				if f := j.Failures(); last != "" && (f[0].Text != last || f[0].At.IsZero()) {
+					t.Errorf("the failures are %+v, want the newest to be %q", f, last)
+				}
 				return skein.RetryIn(0, errors.New("boom "+last))
 			})
 
@@ -383,7 +386,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			}
 
 			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
-			if err != nil || found.DeadLetter == nil || !strings.HasPrefix(found.DeadLetter.Failure.Text, "BOOM ") {
+			if err != nil || found.DeadLetter == nil || !strings.HasPrefix(found.DeadLetter.Failures.Newest().Text, "BOOM ") {
 				t.Errorf("Find = %+v, %v; want the error stored encoded", found, err)
 			}
 		}},
@@ -442,7 +445,7 @@ func lastError(t *testing.T, store ports.ShardStore, id string) string {
 	if err != nil || found.Queued == nil {
 		t.Fatalf("Find(%q) = %+v, %v; want it queued", id, found, err)
 	}
-	return found.Queued.Failure.Text
+	return found.Queued.Failures.Newest().Text
 }
 
 // mostClaimed runs short jobs of one shard one after another, and returns how many

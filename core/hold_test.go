@@ -37,7 +37,7 @@ func TestHeldJobs(t *testing.T) {
 
 func TestExpeditedAndWithoutFirst(t *testing.T) {
 	state := func(at core.Instant, retry int) core.State {
-		return core.State{PerformAt: at, RetryCount: retry, Recoveries: 1, FirstPush: 5, Failure: core.Failure{Text: "boom"}}
+		return core.State{PerformAt: at, RetryCount: retry, Recoveries: 1, FirstPush: 5, Failures: core.Failures{{Text: "boom"}}}
 	}
 	anew := func(at core.Instant) core.State {
 		s := state(at, core.FreshRetryCount)

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // FreshRetryCount is the RetryCount of a job that has not failed (docs/rules.md 1).
 const FreshRetryCount = -1
@@ -21,9 +18,9 @@ type State struct {
 	Recoveries int
 	// FirstPush is the time of the oldest push that merged into the job.
 	FirstPush Instant
-	// Failure is the last failure, kept until the job succeeds, awaits a push, or is revived from the
-	// morgue. It is zero if there is none.
-	Failure Failure
+	// Failures are the last failures, kept until the job succeeds, awaits a push, or is revived from
+	// the morgue.
+	Failures Failures
 	// Tags are the tags of all pushes that merged into the job. They are gone once the job is done.
 	Tags Tags
 }
@@ -92,12 +89,15 @@ type Job struct {
 // those of the job.
 func (j *Job) Buried(now Instant) DeadLetter {
 	dead := j.deadLetter(now)
-	dead.Payloads, dead.Failure, dead.Group = j.Payloads, cmp.Or(j.Failure, Failure{Text: BuriedByHand}), BuriedByHand
+	dead.Payloads, dead.Failures, dead.Group = j.Payloads, j.Failures, BuriedByHand
+	if len(dead.Failures) == 0 {
+		dead.Failures = Failures{{Text: BuriedByHand}}
+	}
 	return dead
 }
 
 // deadLetter returns a dead letter with the fields that every burial of the job takes from it.
-// Payloads, Failure and Group are left to the caller.
+// Payloads, Failures and Group are left to the caller.
 func (j *Job) deadLetter(now Instant) DeadLetter {
 	return DeadLetter{ID: j.ID, ChangedAt: now, Tags: j.Tags}
 }
@@ -159,10 +159,11 @@ type DeadLetter struct {
 	Payloads []Payload
 	// ChangedAt is when a payload was last added or edited.
 	ChangedAt Instant
-	// Failure is that for which the newest payload was buried. Group is the name of the group of dead
-	// letters with the same kind of error; see [GroupName]. It is never empty.
-	Failure Failure
-	Group   string
+	// Failures are those of the job whose payload was buried last. The newest of them is the reason
+	// of that burial. Group is the name of the group of dead letters with the same kind of error; see
+	// [GroupName]. It is never empty.
+	Failures Failures
+	Group    string
 	// Tags are those of the buried jobs.
 	Tags Tags
 }
@@ -173,7 +174,7 @@ const BuriedByHand = "buried by hand"
 
 // MergeImported returns the dead letter of an id after a dead letter of another store was added to
 // it (docs/rules.md 5), whether that changed it, and the number of payloads that the rule
-// superseded. The payloads merge by the rule, and the tags unite. ChangedAt, Failure and Group are
+// superseded. The payloads merge by the rule, and the tags unite. ChangedAt, Failures and Group are
 // those of the dead letter that changed later, or on a tie the existing ones.
 func MergeImported(existing, incoming DeadLetter, rule MergeRule) (merged DeadLetter, changed bool, superseded int) {
 	payloads, superseded := rule.Merge(existing.Payloads, incoming.Payloads)
@@ -189,7 +190,7 @@ func MergeImported(existing, incoming DeadLetter, rule MergeRule) (merged DeadLe
 
 // MergeDeadLetters returns the dead letter of an id after another one was added to it
 // (docs/rules.md 2, last paragraph), and the number of payloads that the rule superseded. The
-// payloads merge by the rule, and the tags unite. ChangedAt, Failure and Group are the incoming
+// payloads merge by the rule, and the tags unite. ChangedAt, Failures and Group are the incoming
 // ones.
 func MergeDeadLetters(existing, incoming DeadLetter, rule MergeRule) (merged DeadLetter, superseded int) {
 	incoming.Payloads, superseded = rule.Merge(existing.Payloads, incoming.Payloads)

@@ -87,7 +87,7 @@ func TestAwaitVectors(t *testing.T) {
 	for _, v := range vectors[vector](t, "awaits.json") {
 		claim := &core.Claim{Job: core.Job{
 			ID:    "id",
-			State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Failure: core.Failure{Text: "boom"}},
+			State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Failures: core.Failures{{Text: "boom"}}},
 		}}
 		claim.Payloads = []core.Payload{payload("p", 1)}
 		delay := time.Duration(v.Delay) * time.Microsecond
@@ -137,14 +137,14 @@ func TestAnImportedStateMayComeAgain(t *testing.T) {
 			RetryCount: rapid.IntRange(-1, 2).Draw(t, "retries"),
 			Recoveries: rapid.IntRange(0, 2).Draw(t, "recoveries"),
 			FirstPush:  core.Instant(rapid.IntRange(0, 3).Draw(t, "first")),
-			Failure:    core.Failure{Text: rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error")},
+			Failures:   failures(rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error")),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		there, a, b := state.Draw(t, "there"), state.Draw(t, "a"), state.Draw(t, "b")
 		once := core.MergeImport(core.MergeImport(there, a), b)
 		for _, again := range []core.State{a, b} {
-			if got := core.MergeImport(once, again); got != once {
+			if got := core.MergeImport(once, again); !cmp.Equal(got, once) {
 				t.Fatalf("importing %+v again made %+v of %+v", again, got, once)
 			}
 		}
@@ -205,7 +205,7 @@ func TestAwaitingJobRunsWithAPushSinceItsClaim(t *testing.T) {
 
 func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
 	const minute = core.Instant(60_000_000)
-	queued := core.State{PerformAt: 10 * minute, RetryCount: -1, FirstPush: 9 * minute, Failure: core.Failure{Text: "kept"}}
+	queued := core.State{PerformAt: 10 * minute, RetryCount: -1, FirstPush: 9 * minute, Failures: core.Failures{{Text: "kept"}}}
 	tests := []struct {
 		name   string
 		rule   core.PushRule
@@ -254,19 +254,19 @@ func TestMorgueEntriesUniteWithTheNewestTimeAndError(t *testing.T) {
 		ID:        "id",
 		Payloads:  []core.Payload{payload("a", 1), payload("b", 2), tie("there")},
 		ChangedAt: 5,
-		Failure:   core.Failure{Text: "old"},
+		Failures:  core.Failures{{Text: "old"}},
 	}
 	coming := core.DeadLetter{
 		ID:        "id",
 		Payloads:  []core.Payload{payload("b", 1), tie("coming"), payload("c", 4)},
 		ChangedAt: 9,
-		Failure:   core.Failure{Text: "new"},
+		Failures:  core.Failures{{Text: "new"}},
 	}
 	want := core.DeadLetter{
 		ID:        "id",
 		Payloads:  []core.Payload{payload("a", 1), payload("b", 1), tie("there"), payload("c", 4)},
 		ChangedAt: 9,
-		Failure:   core.Failure{Text: "new"},
+		Failures:  core.Failures{{Text: "new"}},
 	}
 	merged, _ := core.MergeDeadLetters(there, coming, core.MergeRule{})
 	equal(t, "entry", want, merged)

@@ -292,8 +292,8 @@ func TestMergeRuleValidate(t *testing.T) {
 
 func TestDeadLettersMergeByTheRule(t *testing.T) {
 	latest := core.MergeRule{Stays: core.Highest, Keep: 1}
-	there := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("a", 1)}, ChangedAt: 5, Failure: core.Failure{Text: "old"}}
-	coming := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("b", 2)}, ChangedAt: 4, Failure: core.Failure{Text: "new"}}
+	there := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("a", 1)}, ChangedAt: 5, Failures: core.Failures{{Text: "old"}}}
+	coming := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("b", 2)}, ChangedAt: 4, Failures: core.Failures{{Text: "new"}}}
 	merged, superseded := core.MergeDeadLetters(there, coming, latest)
 	equal(t, "buried", coming, merged)
 	equal(t, "superseded", 1, superseded)

@@ -113,7 +113,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	for _, own := range o.Payloads {
 		d := PayloadDisposition{Position: own.Position}
 		if own.Bury {
-			d.Disposition, s.BuryFailure, s.Group, s.Failed = Bury, o.failure(own.Error), own.Group, true
+			d.Disposition, s.BuryFailures, s.Group, s.Failed = Bury, o.failures(c, own.Error), own.Group, true
 		}
 		s.Except = append(s.Except, d)
 	}
@@ -126,11 +126,11 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	case Buried:
 		s.Rest, s.Failed = Bury, true
 		if len(o.Payloads) < len(c.Payloads) {
-			s.BuryFailure, s.Group = o.failure(o.Error), o.Group
+			s.BuryFailures, s.Group = o.failures(c, o.Error), o.Group
 		}
 	case Snoozed:
 		s.Rest = Requeue
-		s.PutBack = PutBack{Delay: o.Delay, RetryCount: left(c, o).RetryCount, Failure: c.Failure}
+		s.PutBack = PutBack{Delay: o.Delay, RetryCount: left(c, o).RetryCount, Failures: c.Failures}
 	case Awaiting:
 		s.Rest = Requeue
 		s.PutBack = PutBack{Delay: o.Delay, Awaits: true, RetryCount: FreshRetryCount}
@@ -142,30 +142,32 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 			SameTime:   true,
 			RetryCount: after.RetryCount,
 			Recoveries: after.Recoveries,
-			Failure:    c.Failure,
+			Failures:   c.Failures,
 		}
 	}
 
 	return s
 }
 
-// failure returns the failure of the outcome with a text.
-func (o *Outcome) failure(text string) Failure { return Failure{At: o.At, Node: o.Node, Text: text} }
+// failures returns the failures of a claim after this outcome, with the text of its failure.
+func (o *Outcome) failures(c *Claim, text string) Failures {
+	return c.Failures.With(Failure{At: o.At, Node: o.Node, Text: text})
+}
 
 func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.Failed = true
 	s.Rest = Requeue
 
-	retry := p.Retry(c, o)
+	retry, failures := p.Retry(c, o), o.failures(c, o.Error)
 	if retry >= p.MaxRetries {
 		if p.Exhausted == Hold {
-			s.PutBack = held(retry, o.failure(o.Error))
+			s.PutBack = held(retry, failures)
 			return
 		}
 		if at, ok := p.Exhausts(c, o); ok {
-			buryAt(s, at, o.failure(o.Error), o.Group)
+			buryAt(s, at, failures, o.Group)
 		}
-		s.PutBack = PutBack{RetryCount: FreshRetryCount, Failure: o.failure(o.Error)}
+		s.PutBack = PutBack{RetryCount: FreshRetryCount, Failures: failures}
 		return
 	}
 
@@ -173,7 +175,7 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	if !o.OwnDelay {
 		delay = p.Wait(retry, jitter)
 	}
-	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Failure: o.failure(o.Error)}
+	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Failures: failures}
 }
 
 // Retry returns the number of the retry that follows if the claim fails with this outcome, whether
@@ -197,8 +199,8 @@ func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
 }
 
 // held returns the PutBack of a job that is exhausted and held.
-func held(retry int, reason Failure) PutBack {
-	return PutBack{Delay: Forever, RetryCount: retry, Failure: reason}
+func held(retry int, failures Failures) PutBack {
+	return PutBack{Delay: Forever, RetryCount: retry, Failures: failures}
 }
 
 // Exhausts reports whether the outcome uses up the claim's retries, so that a payload is buried.
@@ -255,7 +257,7 @@ func (p RetryPolicy) Recover(c *Claim, now Instant) Settlement {
 
 	recoveries := c.RecoveriesWithNext()
 	if recoveries > p.MaxRecoveries {
-		tooOften := Failure{At: now, Text: recoveredTooOften(recoveries)}
+		tooOften := c.Failures.With(Failure{At: now, Text: recoveredTooOften(recoveries)})
 		if p.Exhausted == Hold {
 			s.PutBack = held(max(0, c.RetryCount), tooOften)
 			s.Failed = true
@@ -265,18 +267,18 @@ func (p RetryPolicy) Recover(c *Claim, now Instant) Settlement {
 		if len(c.Payloads) > 0 {
 			buryAt(&s, 0, tooOften, RecoveredGroup)
 		}
-		s.PutBack = PutBack{RetryCount: FreshRetryCount, Failure: c.Failure}
+		s.PutBack = PutBack{RetryCount: FreshRetryCount, Failures: c.Failures}
 		s.Failed = true
 		return s
 	}
 
-	s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: recoveries, Failure: c.Failure}
+	s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: recoveries, Failures: c.Failures}
 	return s
 }
 
 // buryAt sends the payload at a position to the morgue. All payloads before it have
 // outcomes of their own.
-func buryAt(s *Settlement, position int, reason Failure, group string) {
+func buryAt(s *Settlement, position int, failures Failures, group string) {
 	s.Except = slices.Insert(s.Except, position, PayloadDisposition{Position: position, Disposition: Bury})
-	s.BuryFailure, s.Group = reason, group
+	s.BuryFailures, s.Group = failures, group
 }

@@ -30,7 +30,7 @@ func claimOf(payloads int, retryCount, recoveries int) *core.Claim {
 		RetryCount: retryCount,
 		Recoveries: recoveries,
 		FirstPush:  claimedAt,
-		Failure:    core.Failure{Text: "before"},
+		Failures:   core.Failures{{Text: "before"}},
 	}
 	return c
 }
@@ -59,7 +59,7 @@ func TestFailureVectors(t *testing.T) {
 			Requeue *vectorJob
 			Bury    struct {
 				Payloads vectorPayloads
-				Error    string
+				Errors   []string
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func TestFailureVectors(t *testing.T) {
 
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Bury.Payloads.payloads(), dead.Payloads)
-			equal(t, "error of what is buried", v.Outcome.Bury.Error, s.BuryFailure.Text)
+			equal(t, "failures of what is buried", failures(v.Outcome.Bury.Errors...), s.BuryFailures)
 			if !s.Failed || s.Processed {
 				t.Errorf("a failure counts as failed, not as processed: %+v", s)
 			}
@@ -146,8 +146,8 @@ func TestRecoveryVectors(t *testing.T) {
 			if v.Begun || lost == 0 {
 				lost++
 			}
-			if v.Outcome.BuryFirst && !strings.Contains(s.BuryFailure.Text, fmt.Sprint(lost)) {
-				t.Errorf("the error %q does not state how often the owner was lost", s.BuryFailure.Text)
+			if v.Outcome.BuryFirst && !strings.Contains(s.BuryFailures.Newest().Text, fmt.Sprint(lost)) {
+				t.Errorf("the error %q does not state how often the owner was lost", s.BuryFailures.Newest().Text)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func endOf(c *core.Claim, s core.Settlement) end {
 		e.state = back.State
 	}
 	if e.dead != "" {
-		e.buryError = dead.Failure.Text
+		e.buryError = dead.Failures.Newest().Text
 	}
 	return e
 }
@@ -215,13 +215,13 @@ func names(payloads []core.Payload) string {
 }
 
 // as is the state in which a job returns; it keeps its FirstPush.
-func as(performAt core.Instant, retryCount, recoveries int, text string) core.State {
+func as(performAt core.Instant, retryCount, recoveries int, errors ...string) core.State {
 	return core.State{
 		PerformAt:  performAt,
 		RetryCount: retryCount,
 		Recoveries: recoveries,
 		FirstPush:  claimedAt,
-		Failure:    core.Failure{Text: text},
+		Failures:   failures(errors...),
 	}
 }
 
@@ -245,39 +245,39 @@ func TestSettlement(t *testing.T) {
 			end{processed: true}},
 
 		{"the first failure", -1, core.Outcome{Kind: core.Failed, Error: "boom"},
-			end{back: "abc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
+			end{back: "abc", state: as(now+backoff0, 0, 0, "boom", "before"), failed: true}},
 		{"a failure with its own delay", -1,
 			core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Second},
-			end{back: "abc", state: as(now+1_000_000, 0, 0, "boom"), failed: true}},
+			end{back: "abc", state: as(now+1_000_000, 0, 0, "boom", "before"), failed: true}},
 		{"a failure with its own delay of nothing", -1, core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true},
-			end{back: "abc", state: as(now, 0, 0, "boom"), failed: true}},
+			end{back: "abc", state: as(now, 0, 0, "boom", "before"), failed: true}},
 		{"a delay that is not the failure's own is ignored", -1,
 			core.Outcome{Kind: core.Failed, Error: "boom", Delay: time.Second},
-			end{back: "abc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
+			end{back: "abc", state: as(now+backoff0, 0, 0, "boom", "before"), failed: true}},
 		{"a failure of what is not marked", -1,
 			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), bury(2))},
-			end{back: "b", dead: "c", state: as(now+backoff0, 0, 0, "boom"), buryError: "bad payload", failed: true}},
+			end{back: "b", dead: "c", state: as(now+backoff0, 0, 0, "boom", "before"), buryError: "bad payload", failed: true}},
 		{"a failure behind what is done is the first", 1,
 			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0))},
-			end{back: "bc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
+			end{back: "bc", state: as(now+backoff0, 0, 0, "boom", "before"), failed: true}},
 		{"a failure behind what is buried is the first", 1,
 			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(0))},
-			end{back: "bc", dead: "a", state: as(now+backoff0, 0, 0, "boom"), buryError: "bad payload", failed: true}},
+			end{back: "bc", dead: "a", state: as(now+backoff0, 0, 0, "boom", "before"), buryError: "bad payload", failed: true}},
 		{"a failure where all are marked", -1,
 			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), bury(2))},
 			end{dead: "c", buryError: "bad payload", failed: true}},
 
 		{"the last failure buries the first", 1, core.Outcome{Kind: core.Failed, Error: "boom"},
-			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom", "before"), buryError: "boom", failed: true}},
 		{"its own delay does not save it", 1,
 			core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour},
-			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom", "before"), buryError: "boom", failed: true}},
 		{"a done payload further on changes nothing for the first", 1,
 			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(1))},
-			end{back: "c", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+			end{back: "c", dead: "a", state: as(now, -1, 0, "boom", "before"), buryError: "boom", failed: true}},
 		{"the last failure beside a buried payload", 1,
 			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(1))},
-			end{back: "c", dead: "ab", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+			end{back: "c", dead: "ab", state: as(now, -1, 0, "boom", "before"), buryError: "boom", failed: true}},
 		{"the last failure where all are done", 1,
 			core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), done(2))},
 			end{failed: true}},
@@ -302,9 +302,9 @@ func TestSettlement(t *testing.T) {
 			end{back: "bc", state: as(now, -1, 0, "before")}},
 
 		{"awaiting, which ends the backoff", 1, core.Outcome{Kind: core.Awaiting, Delay: time.Minute},
-			end{back: "abc", state: as(now+60_000_000, -1, 0, "")}},
+			end{back: "abc", state: as(now+60_000_000, -1, 0)}},
 		{"awaiting but for what is done", -1, core.Outcome{Kind: core.Awaiting, Payloads: marks(done(0), bury(1))},
-			end{back: "c", dead: "b", state: as(now, -1, 0, ""), buryError: "bad payload", failed: true}},
+			end{back: "c", dead: "b", state: as(now, -1, 0), buryError: "bad payload", failed: true}},
 
 		{"untouched", 1, core.Outcome{Kind: core.Untouched}, end{back: "abc", state: as(claimedAt, 1, 2, "before")}},
 		{"untouched but for what is done", 1, core.Outcome{Kind: core.Untouched, Payloads: marks(done(0))},
@@ -364,7 +364,7 @@ func TestRecoveredTooOftenIsAboveTheBound(t *testing.T) {
 			t.Errorf("Recoveries %d of at most %d: %v, want %v", tt.recoveries, tt.most, got, tt.want)
 		}
 		// Such a job has not begun, and is buried all the same.
-		if s := policy.Recover(c, 0); tt.want && (s.BuryFailure.Text == "" || len(s.Except) != 1) {
+		if s := policy.Recover(c, 0); tt.want && (s.BuryFailures.Newest().Text == "" || len(s.Except) != 1) {
 			t.Errorf("Recoveries %d of at most %d: %+v, want its first payload buried", tt.recoveries, tt.most, s)
 		}
 	}

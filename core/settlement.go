@@ -34,10 +34,10 @@ type PutBack struct {
 	// Awaits is true if the job waits for the next push, at most for Delay. A push since the claim
 	// counts too; see [PutBack.Merge].
 	Awaits bool
-	// RetryCount, Recoveries and Failure are the requeued job's. Stores keep [Failure.Stored].
+	// RetryCount, Recoveries and Failures are the requeued job's. Stores keep [Failures.Stored].
 	RetryCount int
 	Recoveries int
-	Failure    Failure
+	Failures   Failures
 }
 
 // Settlement describes the end of one claimed job. Package core computes it and a store commits it.
@@ -53,10 +53,10 @@ type Settlement struct {
 	Except []PayloadDisposition
 	// PutBack applies to the payloads that are requeued.
 	PutBack PutBack
-	// BuryFailure is the failure of the dead letter, if a payload is buried; stores keep
-	// [Failure.Stored]. Group is the dead letter's group, as [GroupName] returns it.
-	BuryFailure Failure
-	Group       string
+	// BuryFailures are those of the dead letter, if a payload is buried; stores keep
+	// [Failures.Stored]. Group is the dead letter's group, as [GroupName] returns it.
+	BuryFailures Failures
+	Group        string
 	// Processed and Failed are true if the counter of the queue with that name increases by one
 	// (docs/rules.md 7).
 	Processed bool
@@ -86,7 +86,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 	}
 	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
 	dead = claimed.deadLetter(now)
-	dead.Failure = s.BuryFailure.Stored()
+	dead.Failures = s.BuryFailures.Stored()
 	if s.Buries() {
 		dead.Group = GroupName(s.Group)
 	}
@@ -114,7 +114,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 
 func (b PutBack) state(claimed State, now Instant) State {
 	back := claimed
-	back.RetryCount, back.Recoveries, back.Failure = b.RetryCount, b.Recoveries, b.Failure.Stored()
+	back.RetryCount, back.Recoveries, back.Failures = b.RetryCount, b.Recoveries, b.Failures.Stored()
 	if !b.SameTime {
 		back.PerformAt = now.Add(b.Delay)
 	}

@@ -17,15 +17,15 @@ var dispositions = []core.Disposition{core.Discard, core.Requeue, core.Bury}
 // settlement. Positions ascend, as they must.
 func drawSettlement(t *rapid.T, payloads int) core.Settlement {
 	s := core.Settlement{
-		ID:          "id",
-		Rest:        rapid.SampledFrom(dispositions).Draw(t, "rest"),
-		BuryFailure: core.Failure{Text: "why"},
+		ID:           "id",
+		Rest:         rapid.SampledFrom(dispositions).Draw(t, "rest"),
+		BuryFailures: core.Failures{{Text: "why"}},
 		PutBack: core.PutBack{
 			SameTime:   rapid.Bool().Draw(t, "same time"),
 			Delay:      time.Duration(rapid.Int64().Draw(t, "delay")),
 			RetryCount: rapid.IntRange(-1, 3).Draw(t, "retry count"),
 			Recoveries: rapid.IntRange(0, 3).Draw(t, "recoveries"),
-			Failure:    core.Failure{Text: "returned"},
+			Failures:   core.Failures{{Text: "returned"}},
 		},
 	}
 	for at := -2; at < payloads+2; at++ {

@@ -46,11 +46,20 @@ type vectorJob struct {
 	PerformAt  core.Instant `json:"perform_at_us"`
 	RetryCount int          `json:"retry_count"`
 	Recoveries int
-	Error      string
+	Errors     []string
 }
 
 func (v *vectorJob) state() core.State {
-	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Failure: core.Failure{Text: v.Error}}
+	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Failures: failures(v.Errors...)}
+}
+
+// failures is a list of failures with these texts, the newest first. Empty texts are no failures.
+func failures(texts ...string) core.Failures {
+	var list core.Failures
+	for _, text := range texts {
+		list = append(list, core.Failure{Text: text})
+	}
+	return list.Stored()
 }
 
 func (v *vectorJob) job() core.Job {

@@ -415,6 +415,7 @@ func readErrors[V any](
 // stopEvery is the number of entries after which Stop is called.
 const stopEvery = 500
 
+// stop reports whether no further entry is to be read.
 func (g *errorGrouping) stop() bool {
 	g.stopped = g.stopped || g.o.Stop != nil && g.o.Stop()
 	return g.stopped

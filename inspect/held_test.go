@@ -18,7 +18,7 @@ func (s *fixture) held(ids ...string) {
 	s.pushAll(ids...)
 	for _, c := range s.claim() {
 		shard := core.Shard{Queue: "orders", Index: core.ShardOf(c.ID, fixtureShards)}
-		back := core.PutBack{Delay: core.Forever, RetryCount: 25, Failure: core.Failure{Text: "boom"}}
+		back := core.PutBack{Delay: core.Forever, RetryCount: 25, Failures: core.Failures{{Text: "boom"}}}
 		s.turn(shard, 0, core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back, Failed: true})
 	}
 }

@@ -342,7 +342,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 		},
 		DeadLetter: &inspect.DeadLetter{
 			ID: "order-1", ChangedAt: epoch, Group: core.OtherGroup,
-			LastFailure: inspect.LastFailure{LastError: "hopeless"},
+			LastFailure: inspect.LastFailure{LastError: "hopeless", Failures: []inspect.Failure{{Text: "hopeless"}}},
 			Payloads:    payloads("dead", "dead too"), PayloadCount: 2,
 		},
 	}
@@ -402,7 +402,7 @@ func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
 	}
 
 	found, err := s.Find(t.Context(), "orders", "queued")
-	if err != nil || found.Queued.LastError != "BOOM" {
+	if err != nil || found.Queued.LastError != "BOOM" || found.Queued.Failures[0].Text != "BOOM" {
 		t.Errorf("Find = %+v, %v; want BOOM", found.Queued, err)
 	}
 

@@ -38,7 +38,7 @@ func TestAnActionSaysWhatIsLater(t *testing.T) {
 				letters = append(letters, core.DeadLetter{
 					ID:        fmt.Sprintf("a%03d", n),
 					ChangedAt: core.InstantOf(at),
-					Failure:   core.Failure{Text: "e"},
+					Failures:  core.Failures{{Text: "e"}},
 					Group:     [...]string{"even", "odd"}[n%2],
 					Payloads:  []core.Payload{{Data: []byte("p")}},
 				})

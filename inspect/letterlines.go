@@ -28,9 +28,17 @@ type letterLine struct {
 	Error     string        `json:"error,omitempty"`
 	FailedAt  core.Instant  `json:"failed_at_us,omitempty"`
 	FailedOn  string        `json:"failed_on,omitempty"`
+	Earlier   []lineFailure `json:"earlier_failures,omitempty"`
 	Group     string        `json:"group,omitempty"`
 	Tags      []string      `json:"tags,omitempty"`
 	Payloads  []linePayload `json:"payloads"`
+}
+
+// lineFailure is a failure before the newest one.
+type lineFailure struct {
+	Error    string       `json:"error,omitempty"`
+	FailedAt core.Instant `json:"failed_at_us,omitempty"`
+	FailedOn string       `json:"failed_on,omitempty"`
 }
 
 // linePayload is a payload. Bytes that are UTF-8 are written as text, all others in Base64.
@@ -66,14 +74,21 @@ func WriteDeadLetters(w io.Writer, letters iter.Seq2[core.DeadLetter, error]) (w
 }
 
 func lineOf(d *core.DeadLetter) letterLine {
+	newest := d.Failures.Newest()
 	line := letterLine{
 		ID:        d.ID,
 		ChangedAt: d.ChangedAt,
-		Error:     d.Failure.Text,
-		FailedAt:  d.Failure.At,
-		FailedOn:  d.Failure.Node,
+		Error:     newest.Text,
+		FailedAt:  newest.At,
+		FailedOn:  newest.Node,
 		Group:     d.Group,
 		Tags:      d.Tags.List(),
+	}
+
+	for at, f := range d.Failures {
+		if at > 0 {
+			line.Earlier = append(line.Earlier, lineFailure{Error: f.Text, FailedAt: f.At, FailedOn: f.Node})
+		}
 	}
 
 	for _, p := range d.Payloads {
@@ -162,9 +177,15 @@ func parseLine(text []byte) (core.DeadLetter, error) {
 	d := core.DeadLetter{
 		ID:        line.ID,
 		ChangedAt: line.ChangedAt,
-		Failure:   core.Failure{At: line.FailedAt, Node: line.FailedOn, Text: line.Error},
 		Group:     line.Group,
 		Tags:      tags,
+	}
+
+	newest := lineFailure{line.Error, line.FailedAt, line.FailedOn}
+	for _, f := range append([]lineFailure{newest}, line.Earlier...) {
+		if f != (lineFailure{}) {
+			d.Failures = append(d.Failures, core.Failure{At: f.FailedAt, Node: f.FailedOn, Text: f.Error})
+		}
 	}
 
 	for i, p := range line.Payloads {

@@ -46,8 +46,9 @@ type ListOptions struct {
 	// Payloads is the maximum number of payloads to fetch of each element, lowest score first. 0
 	// fetches no payload; [Inspector.Payloads] lists all payloads of one id.
 	Payloads int
-	// ErrorBytes is the maximum size in bytes of each error text, truncated between characters,
-	// before Options.DecodeError decodes it. 0 means the whole text, a value below 0 means no text.
+	// ErrorBytes is the maximum size in bytes of the text of each element's last failure, truncated
+	// between characters, before Options.DecodeError decodes it. A value below 0 means no text. Older
+	// failures are then not fetched. 0 fetches all failures, whole.
 	ErrorBytes int
 	// MaxCount is the maximum number of payloads to count of each element; the element's
 	// PayloadCount is at most MaxCount. 0 counts all payloads, a value below 0 counts none. On

@@ -105,7 +105,7 @@ func oddJobs() []core.Job {
 		RetryCount: 24,
 		Recoveries: 3,
 		FirstPush:  12345,
-		Failure:    core.Failure{Text: "é\n\"<\u2028"},
+		Failures:   core.Failures{{Text: "é\n\"<\u2028"}, {At: 5, Node: "web-1"}, {Text: "older"}},
 		Tags:       "B\x1fa, b\x1fé",
 	}
 	many := core.Job{ID: "many", State: failed}
@@ -133,7 +133,7 @@ func oddJobs() []core.Job {
 	for n, id := range numbered("j", 120) {
 		s := state(n%4 - 1)
 		if n%4 > 0 {
-			s.Failure.Text = "boom"
+			s.Failures = core.Failures{{Text: "boom"}}
 		}
 		jobs = append(jobs, core.Job{ID: id, State: s, Payloads: []core.Payload{
 			{Data: []byte("p"), Score: float64(n)},
@@ -512,7 +512,7 @@ func interruptedMove(t *testing.T, name string, lost, anew bool, nth int) (inter
 				PerformAt:  core.InstantOf(epoch),
 				RetryCount: n - 1,
 				FirstPush:  core.Instant(n),
-				Failure:    core.Failure{Text: "boom"},
+				Failures:   core.Failures{{Text: "boom"}},
 			},
 		}
 		for k := range 1 + n/8*core.MaxTurnPayloads { // the last one goes in two parts
@@ -694,12 +694,12 @@ func TestAMoveMergesAtTheTarget(t *testing.T) {
 
 	bring(t, s.store, "moved", movedShards, core.Job{
 		ID:       "a",
-		State:    core.State{PerformAt: at, RetryCount: 1, FirstPush: at, Failure: core.Failure{Text: "there"}},
+		State:    core.State{PerformAt: at, RetryCount: 1, FirstPush: at, Failures: core.Failures{{Text: "there"}}},
 		Payloads: []core.Payload{payload("p", 2), payload("q", 3)},
 	})
 	bring(t, s.store, "orders", fixtureShards, core.Job{
 		ID:       "a",
-		State:    core.State{PerformAt: at + 5, RetryCount: 2, FirstPush: at - 1, Failure: core.Failure{Text: "coming"}},
+		State:    core.State{PerformAt: at + 5, RetryCount: 2, FirstPush: at - 1, Failures: core.Failures{{Text: "coming"}}},
 		Payloads: []core.Payload{payload("o", 1), payload("p", 4)},
 	})
 	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil ||

@@ -38,7 +38,7 @@ func TestACheckpointBeforeAShardThatIsAwayStays(t *testing.T) {
 // lettersOf are dead letters that may be imported.
 func lettersOf(ids []string, payloads int) (list []core.DeadLetter) {
 	for _, id := range ids {
-		d := core.DeadLetter{ID: id, ChangedAt: core.InstantOf(epoch) - 1, Failure: core.Failure{Text: "boom"}, Group: "g"}
+		d := core.DeadLetter{ID: id, ChangedAt: core.InstantOf(epoch) - 1, Failures: core.Failures{{Text: "boom"}}, Group: "g"}
 		for n := range payloads {
 			d.Payloads = append(d.Payloads, core.Payload{Data: fmt.Append(nil, n), Score: float64(n)})
 		}

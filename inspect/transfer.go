@@ -67,11 +67,11 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 }
 
 // Import adds dead letters to the morgue of a queue, such as those of [Inspector.Export] or
-// [ReadDeadLetters], unchanged: with Score, Meta, ChangedAt, Failure, Group and Tags. The queue
+// [ReadDeadLetters], unchanged: with Score, Meta, ChangedAt, Failures, Group and Tags. The queue
 // must have been declared. Imported payloads don't run until they are revived.
 //
 // If the morgue already has the id, the two dead letters are united: tags unite, and ChangedAt,
-// Failure and Group are those of the one that changed later. So importing the same list again from
+// Failures and Group are those of the one that changed later. So importing the same list again from
 // its beginning changes nothing, except that payloads that were revived or purged meanwhile come
 // back. That is how to continue an interrupted import. A ChangedAt in the future is kept. Until
 // then actions on all entries skip that dead letter; actions by its id handle it.
@@ -133,7 +133,7 @@ func (b *importBatch) end(ctx context.Context) error {
 // is large enough.
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
-	d.Failure, d.Group = d.Failure.Stored(), core.GroupName(d.Group)
+	d.Failures, d.Group = d.Failures.Stored(), core.GroupName(d.Group)
 
 	for rest := b.record.Merge.Imported(d.Payloads); ; {
 		var bound core.Bound

@@ -21,7 +21,7 @@ import (
 
 // oddLetters are dead letters that a careless format loses something of, in order of their ids.
 func oddLetters() []core.DeadLetter {
-	many := core.DeadLetter{ID: "many", ChangedAt: 7, Failure: core.Failure{Text: "boom"}, Group: "many"}
+	many := core.DeadLetter{ID: "many", ChangedAt: 7, Failures: core.Failures{{Text: "boom"}}, Group: "many"}
 	for n := range 2*core.MaxTurnPayloads + 500 {
 		many.Payloads = append(many.Payloads, core.Payload{Data: fmt.Appendf(nil, "p%05d", n), Score: float64(n)})
 	}
@@ -35,7 +35,7 @@ func oddLetters() []core.DeadLetter {
 		{
 			ID:        "odd",
 			ChangedAt: core.MaxInstant,
-			Failure:   core.Failure{Text: "é\n\"<\u2028"},
+			Failures:  core.Failures{{Text: "é\n\"<\u2028"}, {At: 5, Node: "web-1"}, {Text: "older"}, {At: 1}, {Text: "fifth"}},
 			Group:     "g<é>",
 			Tags:      "<a>\x1fB\x1fé",
 			Payloads: []core.Payload{
@@ -51,7 +51,7 @@ func oddLetters() []core.DeadLetter {
 		letters = append(letters, core.DeadLetter{
 			ID:        id,
 			ChangedAt: core.Instant(n),
-			Failure:   core.Failure{Text: "e"},
+			Failures:  core.Failures{{Text: "e"}},
 			Group:     "ids",
 			Payloads:  []core.Payload{{Data: []byte("p"), Score: 1}},
 		})
@@ -199,15 +199,15 @@ func TestAnImportUnitesAndCuts(t *testing.T) {
 	}
 
 	letters := []core.DeadLetter{
-		{ID: "a", ChangedAt: 1, Failure: core.Failure{Text: "first"}, Group: "g", Payloads: payload("p", 2)},
+		{ID: "a", ChangedAt: 1, Failures: core.Failures{{Text: "first"}}, Group: "g", Payloads: payload("p", 2)},
 		{
 			ID:        "a",
 			ChangedAt: 3,
-			Failure:   core.Failure{Text: long},
+			Failures:  core.Failures{{Text: long}},
 			Group:     long,
 			Payloads:  slices.Concat(payload("q", 5), payload("p", 1), payload("q", 4)),
 		},
-		{ID: "a", ChangedAt: 2, Failure: core.Failure{Text: "late"}, Group: "h", Payloads: payload("r", 3)},
+		{ID: "a", ChangedAt: 2, Failures: core.Failures{{Text: "late"}}, Group: "h", Payloads: payload("r", 3)},
 	}
 
 	if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil || r.Handled != 3 {
@@ -215,7 +215,7 @@ func TestAnImportUnitesAndCuts(t *testing.T) {
 	}
 
 	want := []core.DeadLetter{{
-		ID: "a", ChangedAt: 3, Failure: core.Failure{Text: core.ErrorText(long)}, Group: core.GroupName(long),
+		ID: "a", ChangedAt: 3, Failures: core.Failures{{Text: core.ErrorText(long)}}, Group: core.GroupName(long),
 		Payloads: slices.Concat(payload("p", 1), payload("r", 3), payload("q", 4)),
 	}}
 	if diff := cmp.Diff(want,

@@ -42,7 +42,7 @@ type QueuedJob struct {
 	Cursor Cursor `json:"cursor,omitempty" class:"sealed" wide:"true" doc:"its place in the list; after this cursor the next row begins"`
 }
 
-// LastFailure is the last failure of a job, or the reason of a burial.
+// LastFailure is the last failure of a job, or the reason of a burial, and those before it.
 type LastFailure struct {
 	LastError string `json:"last_error,omitempty" class:"error" doc:"the text of the last failure"`
 	// LastFailedAt is by the store's clock, as the server estimated it. It is zero if it is unknown,
@@ -50,6 +50,19 @@ type LastFailure struct {
 	LastFailedAt time.Time `json:"last_failed_at,omitzero" class:"public" wide:"true" doc:"when that was; absent if it is unknown"`
 	// LastFailedOn is empty if no server ran the job then.
 	LastFailedOn string `json:"last_failed_on,omitempty" class:"public" wide:"true" doc:"the name of the server that ran the job then"`
+	// Failures are the last failures, at most five, the newest first. The newest is LastError,
+	// LastFailedAt and LastFailedOn. With [ListOptions.ErrorBytes] it is the only one.
+	Failures []Failure `json:"failures,omitempty" class:"public" wide:"true" doc:"its last failures, at most five, the newest first"`
+}
+
+// Failure is a failure of a job.
+type Failure struct {
+	// At and On are as LastFailedAt and LastFailedOn of a [LastFailure].
+	At time.Time `json:"at,omitzero" class:"public" doc:"when it was; absent if it is unknown"`
+	On string    `json:"on,omitempty" class:"public" doc:"the name of the server that ran the job then"`
+	// Text of a failure before the newest may be truncated or empty, since the texts of all failures
+	// have at most 4 KiB together.
+	Text string `json:"text,omitempty" class:"error" doc:"the text of the error; of an older failure it may be truncated or absent"`
 }
 
 // ClaimedJob is a job that a server has claimed: it runs, or will run soon. Its payloads are
@@ -81,7 +94,8 @@ type ClaimedJob struct {
 type DeadLetter struct {
 	ID        string    `json:"id" class:"id" doc:"the entity that it is about"`
 	ChangedAt time.Time `json:"changed_at" class:"public" doc:"when a payload was last added or edited"`
-	// LastFailure is that for which the newest payload was buried.
+	// LastFailure is that for which the newest payload was buried. The older Failures are those of its
+	// job.
 	LastFailure
 	// Group is the group of LastError; see [Inspector.Groups].
 	Group string `json:"group" class:"group" wide:"true" doc:"the group of that error, for lists and actions: a key, encrypted if errors are redacted"`
@@ -118,7 +132,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		Held:         v.Held(),
 		Recoveries:   v.Recoveries,
 		FirstPush:    v.FirstPush.Time(),
-		LastFailure:  w.lastFailure(v.Failure),
+		LastFailure:  w.lastFailure(v.Failures),
 		Tags:         v.Tags.List(),
 		Payloads:     w.merge.PushedAll(v.Payloads),
 		PayloadCount: v.Count,
@@ -160,7 +174,7 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 	d := DeadLetter{
 		ID:           v.ID,
 		ChangedAt:    v.ChangedAt.Time(),
-		LastFailure:  w.lastFailure(v.Failure),
+		LastFailure:  w.lastFailure(v.Failures),
 		Group:        v.Group,
 		Tags:         v.Tags.List(),
 		Payloads:     w.merge.PushedAll(v.Payloads),
@@ -174,14 +188,22 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 	return d
 }
 
-// lastFailure returns a stored failure as it is shown.
-func (w viewer) lastFailure(f core.Failure) LastFailure {
-	shown := LastFailure{LastError: f.Text, LastFailedOn: f.Node}
-	if f.At > 0 {
-		shown.LastFailedAt = f.At.Time()
+// lastFailure returns stored failures as they are shown.
+func (w viewer) lastFailure(stored core.Failures) (shown LastFailure) {
+	for _, f := range stored {
+		own := Failure{On: f.Node, Text: f.Text}
+		if f.At > 0 {
+			own.At = f.At.Time()
+		}
+		if f.Text != "" && w.decodeError != nil {
+			own.Text = w.decodeError(f.Text)
+		}
+		shown.Failures = append(shown.Failures, own)
 	}
-	if f.Text != "" && w.decodeError != nil {
-		shown.LastError = w.decodeError(f.Text)
+
+	if len(shown.Failures) > 0 {
+		newest := &shown.Failures[0]
+		shown.LastError, shown.LastFailedAt, shown.LastFailedOn = newest.Text, newest.At, newest.On
 	}
 	return shown
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 )
@@ -111,7 +112,7 @@ func validateDead(d *core.DeadLetter) error {
 			ErrInvalidRequest, d.Group)
 	}
 	return errors.Join(validateInstant("ChangedAt", d.ID, d.ChangedAt),
-		validateFailure(d.ID, d.Failure), d.Tags.Validate())
+		validateFailures(d.ID, d.Failures), d.Tags.Validate())
 }
 
 // validateState checks the fields of a job beside its id and its payloads.
@@ -122,7 +123,7 @@ func validateState(j *core.Job) error {
 			ErrInvalidRequest, j.ID, j.RetryCount, j.Recoveries, core.FreshRetryCount, math.MaxInt32, math.MaxInt32)
 	}
 	return errors.Join(validateInstant("PerformAt", j.ID, j.PerformAt),
-		validateInstant("FirstPush", j.ID, j.FirstPush), validateFailure(j.ID, j.Failure), j.Tags.Validate())
+		validateInstant("FirstPush", j.ID, j.FirstPush), validateFailures(j.ID, j.Failures), j.Tags.Validate())
 }
 
 func validateInstant(what, id string, at core.Instant) error {
@@ -132,9 +133,9 @@ func validateInstant(what, id string, at core.Instant) error {
 	return nil
 }
 
-func validateFailure(id string, f core.Failure) error {
-	if f.Stored() != f {
-		return fmt.Errorf("%w: the failure of id %q is not as a store keeps it; pass it through core.Failure.Stored",
+func validateFailures(id string, l core.Failures) error {
+	if !slices.Equal(l, l.Stored()) {
+		return fmt.Errorf("%w: the failures of id %q are not as a store keeps them; pass them through core.Failures.Stored",
 			ErrInvalidRequest, id)
 	}
 	return nil

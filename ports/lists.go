@@ -79,8 +79,9 @@ type PageRequest struct {
 	// Payloads is the maximum number of payloads to return of each entry, lowest first. Below 1, no
 	// payload is returned. The view's Count does not depend on it.
 	Payloads int
-	// ErrorBytes is the maximum size in bytes of each error text, truncated by [core.CutText]. 0
-	// means the whole text, a value below 0 means no text.
+	// ErrorBytes bounds the failures of each entry, as [core.Failures.Short] does. 0 means all of
+	// them, whole. Another value means only the newest, with at most that number of bytes of its text,
+	// or with no text below 0.
 	ErrorBytes int
 	// MaxCount is the maximum number of payloads to count of each entry; the Count of the view is
 	// at most MaxCount. 0 counts all payloads, a value below 0 counts none. Some stores read the

@@ -24,7 +24,7 @@ const MaxStep = 250
 // and core.MaxStepBytes of their Data, as core.Bound counts them; the first payload is always
 // within the bounds. Payloads that a store moves or removes without touching each of them need not
 // count. An entry with more payloads than a step moves is handled in parts, lowest payloads first.
-// The rest of a job keeps its State, and the rest of a dead letter keeps its ChangedAt, Failure,
+// The rest of a job keeps its State, and the rest of a dead letter keeps its ChangedAt, Failures,
 // Group and Tags. The step that handles the last part counts the entry. Each step that has
 // something to handle makes progress.
 //
@@ -118,7 +118,7 @@ type Operator interface {
 
 	// Edit replaces the Data of one dead payload or, with Queued, of one payload of a queued job, and
 	// keeps its Score and Meta. If the dead letter or the job already has the new bytes, the two
-	// payloads merge by the queue's rule. The ChangedAt of a dead letter becomes now; its Failure,
+	// payloads merge by the queue's rule. The ChangedAt of a dead letter becomes now; its Failures,
 	// Group and Tags stay. The State of a job stays, whichever payload is then its first. A claimed
 	// job is not edited. A payload that does not exist is not counted. A repeated call changes nothing
 	// more, unless the dead letter or the job has received the old bytes again or Old and New are
@@ -128,11 +128,11 @@ type Operator interface {
 	// Import adds dead letters of another morgue to this one, or jobs of another queue to this one,
 	// unchanged.
 	//
-	// A dead letter keeps its payloads with Score and Meta, ChangedAt, Failure, Group and Tags. It
+	// A dead letter keeps its payloads with Score and Meta, ChangedAt, Failures, Group and Tags. It
 	// does not run, and queued and claimed jobs of its id stay.
 	//
 	// If the morgue already has the id, the two dead letters are united. Their payloads merge by
-	// the queue's rule; on a tie the payload that was there stays. Tags unite. ChangedAt, Failure and
+	// the queue's rule; on a tie the payload that was there stays. Tags unite. ChangedAt, Failures and
 	// Group are those of the dead letter that changed later, or on a tie those of the dead letter
 	// that was there. The dead letter is counted in its group as buried at its ChangedAt, and in
 	// core.OtherGroup if the shard has core.MaxGroups other groups.
@@ -315,7 +315,7 @@ type DeadLetterRef struct {
 	ID string
 	// Payloads are the Data of the payloads. nil means all payloads, and an empty list means no
 	// payload. Payloads that do not exist are ignored. A dead letter that loses its last payload is
-	// removed; otherwise it keeps its ChangedAt, Failure, Group and Tags.
+	// removed; otherwise it keeps its ChangedAt, Failures, Group and Tags.
 	Payloads [][]byte
 }
 

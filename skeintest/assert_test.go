@@ -20,6 +20,8 @@ func TestRunTellsWhatCameOfAJob(t *testing.T) {
 	job := skeintest.Job[string]{ID: "id", Payloads: []string{"a", "b"}}
 	failed := job
 	failed.Retries, failed.LastError = 2, "boom before"
+	thrice := job
+	thrice.Retries, thrice.Failures = 2, []skein.Failure{{Text: "third"}, {At: time.Unix(2, 0), On: "web-1", Text: "second"}}
 
 	tests := []struct {
 		name    string
@@ -36,6 +38,16 @@ func TestRunTellsWhatCameOfAJob(t *testing.T) {
 			"a last failure", failed,
 			func(j *skein.Job[string]) error { return fmt.Errorf("%d retries, %s", j.Retries, j.LastError) },
 			skeintest.Event{Outcome: skeintest.Exhausted, Error: "2 retries, boom before", Buried: []string{`"a"`}},
+		},
+		{
+			"earlier failures", thrice,
+			func(j *skein.Job[string]) error {
+				f := j.Failures()
+				return fmt.Errorf("%s, %s at %d on %s", j.LastError, f[1].Text, f[1].At.Unix(), f[1].On)
+			},
+			skeintest.Event{
+				Outcome: skeintest.Exhausted, Error: "third, second at 2 on web-1", Buried: []string{`"a"`},
+			},
 		},
 		{
 			"snoozed by nothing, once", job, func(*skein.Job[string]) error { return skein.Snooze(0) },

@@ -26,6 +26,9 @@ type Job[P any] struct {
 	// Retries is the number of failures of the job, and LastError the text of the last one.
 	Retries   int
 	LastError string
+	// Failures are the last failures of the job for Run, the newest first. If it is empty, Run uses
+	// LastError. A comparison ignores it.
+	Failures []skein.Failure
 	// Tags are the tags of the job, in any order.
 	Tags []string
 }
@@ -66,11 +69,33 @@ func enter[P any](ctx context.Context, s *Store, q *skein.Queue[P], job Job[P]) 
 	if err := q.PushMany(ctx, s.Client, entries); err != nil {
 		return err
 	}
-	if job.Retries == 0 && job.LastError == "" {
+	failures := job.failures()
+	if job.Retries == 0 && len(failures) == 0 {
 		return nil
 	}
-	back := core.PutBack{SameTime: true, RetryCount: job.Retries - 1, Failure: core.Failure{Text: core.ErrorText(job.LastError)}}
+	back := core.PutBack{SameTime: true, RetryCount: job.Retries - 1, Failures: failures}
 	return putBack(ctx, s, q.Name(), job.ID, back)
+}
+
+// failures returns the job's failures as a store keeps them.
+func (j *Job[P]) failures() core.Failures {
+	if len(j.Failures) == 0 {
+		return core.Failures{{Text: j.LastError}}.Stored()
+	}
+
+	var list core.Failures
+	for _, f := range j.Failures {
+		list = append(list, core.Failure{At: instantOf(f.At), Node: f.On, Text: f.Text})
+	}
+	return list.Stored()
+}
+
+// instantOf returns a time as an instant, and 0 for the zero time.
+func instantOf(at time.Time) core.Instant {
+	if at.IsZero() {
+		return 0
+	}
+	return core.InstantOf(at)
 }
 
 // entries returns the job's pushes.

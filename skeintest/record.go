@@ -141,7 +141,7 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 			event.Outcome, event.Error = Done, ""
 		}
 	case event.Outcome == Done && !s.Processed: // the transaction has not committed
-		event.Outcome, event.Error = Failed, r.store.decodeError(s.PutBack.Failure.Text)
+		event.Outcome, event.Error = Failed, r.store.decodeError(s.PutBack.Failures.Newest().Text)
 	}
 
 	back, dead := s.Apply(claim.Job, now)

@@ -282,7 +282,7 @@ func TestEncodedErrorsAreReadable(t *testing.T) {
 	skeintest.AssertEvents(t, s.Drain(t, 0, always(q, skein.Bury(errBoom))), "0s q id [p] buried: boom")
 	skeintest.AssertMorgue(t, s, q, skeintest.Job[[]byte]{ID: "id", Payloads: [][]byte{[]byte("p")}, LastError: "boom"})
 	if found, err := s.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "id", Payloads: 1000}); err != nil ||
-		found.DeadLetter.Failure.Text != "<boom" {
+		found.DeadLetter.Failures.Newest().Text != "<boom" {
 		t.Errorf("stored: %+v, %v", found.DeadLetter, err)
 	}
 }

@@ -36,7 +36,8 @@ func TestEditAQueuedPayload(t *testing.T) {
 	}
 	h.advance(time.Second)
 	says(t, h.do(editForm("queued", `{"n": 2}`, `{"n": 3}`, "confirm", "1", "then", "run-now")...), "made due")
-	says(t, h.do(editForm("queued", `{"n": 3}`, `{"n": 4}`, "confirm", "1", "then", "run-now")...), "The payload is replaced.")
+	page = h.do(editForm("queued", `{"n": 3}`, `{"n": 4}`, "confirm", "1", "then", "run-now")...) // it is due already
+	says(t, page, "The payload is replaced.")
 
 	for index := range houseShards {
 		h.turn("orders", index, 1)

@@ -110,6 +110,7 @@ func (c *call) errorsPage() (*view, error) {
 		Linked:   c.o.API.RedactID == nil,
 		May:      c.may(),
 	}
+
 	ask := &service.ErrorsQuery{
 		Queue: c.queue, Tag: b.Tag, Text: b.Text, Limit: errorsShown, Group: q.Get("open"),
 	}
@@ -133,15 +134,18 @@ func (b *errorsBody) filter(s *snapshot, ask *service.ErrorsQuery, state, since 
 	for at := range s.view.Stats {
 		queues = append(queues, s.view.Stats[at].Queue.Name)
 	}
+
 	states := []string{string(inspect.ErrorRetrying), string(inspect.ErrorHeld), string(inspect.ErrorDead)}
 	if slices.Contains(states, state) {
 		ask.State = state
 	}
+
 	for _, a := range errorAges {
 		if ages = append(ages, a.value); a.value == since {
 			ask.Since = s.view.Now.Add(-a.age)
 		}
 	}
+
 	b.Chips = []chip{
 		chipOf("q", b.Queue, queues...),
 		chipOf("state", state, states...),

@@ -122,7 +122,8 @@ func TestRedaction(t *testing.T) {
 	h.store.historyFail = errors.New("secret-h")
 	h.board.looker.last = nil
 	for _, target := range []string{
-		"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/errors", "/store", "/sheet?q=orders&op=purge",
+		"/", "/queue?q=orders", "/jobs?q=orders", "/morgue?q=orders", "/busy", "/errors", "/store",
+		"/sheet?q=orders&op=purge",
 	} {
 		page := h.get(target)
 		saysNot(t, page, "secret", `name="id" value`)

@@ -164,18 +164,20 @@ func pastOf(why *service.WhyReply, now time.Time) (list []event) {
 	return list
 }
 
-// failuresOf returns the failures that are known, of a job that has failed a number of times or, for
-// 0, of a dead letter.
-func failuresOf(last *inspect.LastFailure, number int, now time.Time) []event {
-	if last.LastError == "" && last.LastFailedAt.IsZero() {
-		return nil
+// failuresOf returns the failures that are known, newest first, of a job that has failed a number of
+// times or, for 0, of a dead letter.
+func failuresOf(last *inspect.LastFailure, number int, now time.Time) (list []event) {
+	for at, f := range last.Failures {
+		e := event{At: when{f.At, now}, What: "Failure", Error: f.Text, Server: f.On, Newest: at == 0}
+		switch {
+		case number > at:
+			e.What = "Failure " + strconv.Itoa(number-at)
+		case at == 0:
+			e.What = "Last failure before the morgue"
+		}
+		list = append(list, e)
 	}
-	e := event{At: when{last.LastFailedAt, now}, What: "Last failure before the morgue", Error: last.LastError, Server: last.LastFailedOn}
-	if number > 0 {
-		e.What = "Failure " + strconv.Itoa(number)
-	}
-	e.Newest = true
-	return []event{e}
+	return list
 }
 
 // ownerOf returns the name of the server that has the shard of an id, or "".

@@ -25,7 +25,7 @@ func (h *house) fail(failures int, ids ...string) {
 			var settle []core.Settlement
 			for _, c := range claims {
 				s := core.Settlement{ID: c.ID, Receipt: c.Receipt, Failed: true, Rest: core.Requeue}
-				s.PutBack = core.PutBack{Delay: time.Hour, RetryCount: failures - 1, Failure: core.Failure{Text: "boom"}}
+				s.PutBack = core.PutBack{Delay: time.Hour, RetryCount: failures - 1, Failures: core.Failures{{Text: "boom"}}}
 				settle = append(settle, s)
 			}
 			h.turn("orders", index, 0, settle...)

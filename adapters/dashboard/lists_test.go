@@ -311,7 +311,7 @@ func TestASheetSaysWhatIsLater(t *testing.T) {
 			{
 				ID:        "later",
 				ChangedAt: core.MaxInstant,
-				Failure:   core.Failure{Text: "e"},
+				Failures:  core.Failures{{Text: "e"}},
 				Group:     "e",
 				Payloads:  []core.Payload{{Data: []byte("p")}},
 			},
@@ -414,4 +414,27 @@ func TestShutdownWaitsForNobodyWhoLooks(t *testing.T) {
 	}
 	server.Close()
 	looking.Wait()
+}
+
+// The page of an id has the next run and the last five failures, newest first, of a job and of a dead
+// letter.
+func TestThePastOfAnID(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Failed, "503 at 1", "a")
+	for n := 2; n <= 7; n++ {
+		h.advance(2 * time.Hour)
+		h.end("orders", core.Failed, fmt.Sprint("503 at ", n))
+	}
+	page := h.get("/id?q=orders&id=a")
+	says(t, page, "Next run", "Failure 7 503 at 7 worker-c", "Failure 3 503 at 3")
+	saysNot(t, page, "503 at 2", "Failure 2")
+	if strings.Index(page, "503 at 7") > strings.Index(page, "503 at 6") {
+		t.Error("the newest failure is not the first")
+	}
+
+	h.advance(2 * time.Hour)
+	h.end("orders", core.Buried, "gave up")
+	page = h.get("/id?q=orders&id=a")
+	says(t, page, "Last failure before the morgue gave up", "Failure 503 at 7", "Failure 503 at 4")
+	saysNot(t, page, "503 at 3", "Next run")
 }

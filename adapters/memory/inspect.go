@@ -77,7 +77,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	var page ports.JobsPage
 	page.Jobs, page.Next = p.Page()
 	for i := range page.Jobs {
-		shorten(&r.PageRequest, &page.Jobs[i].Count, &page.Jobs[i].Failure.Text)
+		shorten(&r.PageRequest, &page.Jobs[i].Count, &page.Jobs[i].Failures)
 	}
 	if r.Fresh {
 		page.Jobs = storekit.FreshOf(page.Jobs)
@@ -135,14 +135,14 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	var page ports.ClaimedPage
 	page.Claims, page.Next = p.Page()
 	for i := range page.Claims {
-		shorten(&r, &page.Claims[i].Count, &page.Claims[i].Failure.Text)
+		shorten(&r, &page.Claims[i].Count, &page.Claims[i].Failures)
 	}
 	return page, nil
 }
 
-// shorten bounds the count and the error of an entry by the limits of a page's request.
-func shorten(r *ports.PageRequest, count *int, text *string) {
-	*count, *text = r.Counted(*count), core.CutText(*text, r.ErrorBytes)
+// shorten bounds the count and the failures of an entry by the limits of a page's request.
+func shorten(r *ports.PageRequest, count *int, failures *core.Failures) {
+	*count, *failures = r.Counted(*count), failures.Short(r.ErrorBytes)
 }
 
 // listed returns a queue and the shards that a list is about, unless the request is invalid.
@@ -177,7 +177,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	var page ports.MorguePage
 	page.DeadLetters, page.Next = p.Page()
 	for i := range page.DeadLetters {
-		shorten(&r.PageRequest, &page.DeadLetters[i].Count, &page.DeadLetters[i].Failure.Text)
+		shorten(&r.PageRequest, &page.DeadLetters[i].Count, &page.DeadLetters[i].Failures)
 	}
 	return page, nil
 }

@@ -46,7 +46,7 @@ func (c *claimedJob) columns() []column {
 }
 
 func (c *claimedJob) finish(queue string, errorBytes int) (err error) {
-	c.Failure.Text = core.CutText(c.Failure.Text, errorBytes)
+	c.Failures = c.Failures.Short(errorBytes)
 	c.LeaseOver = c.LeaseUntil == 0
 	c.Shard = core.Shard{Queue: queue, Index: c.shard % core.MaxShards}
 	c.Payloads, err = c.payloads()

@@ -24,7 +24,7 @@ func (d *deadLetter) columns() []column {
 	return append([]column{
 		{"id", "e.id", &d.ID},
 		{"changed_at", "e.changed_at", &d.ChangedAt},
-		{"failures", "{failures}", newestFailure{&d.Failure}},
+		{"failures", "{failures}", scannedFailures{&d.Failures}},
 		{"tags", "e.tags", &d.Tags},
 		{"grp", "e.grp", &d.Group},
 		{"count", `(SELECT count(*) FROM (
@@ -34,7 +34,7 @@ func (d *deadLetter) columns() []column {
 }
 
 func (d *deadLetter) finish(_ string, errorBytes int) (err error) {
-	d.Failure.Text = core.CutText(d.Failure.Text, errorBytes)
+	d.Failures = d.Failures.Short(errorBytes)
 	d.Payloads, err = d.payloads()
 	return err
 }
@@ -50,5 +50,5 @@ type letter struct {
 }
 
 func newLetter(d *core.DeadLetter) letter {
-	return letter{ID: d.ID, ChangedAt: d.ChangedAt, Failures: failuresOf(d.Failure), Tags: d.Tags, Group: d.Group}
+	return letter{ID: d.ID, ChangedAt: d.ChangedAt, Failures: failuresOf(d.Failures), Tags: d.Tags, Group: d.Group}
 }

@@ -8,29 +8,29 @@ import (
 )
 
 // failure is a core.Failure as JSON. The columns named failures have a list of failures, the newest
-// first. Only the newest is kept today. NULL means no failure.
+// first. NULL means no failure.
 type failure struct {
 	At   core.Instant `json:"at,omitempty"`
 	Node string       `json:"node,omitempty"`
 	Text string       `json:"text"`
 }
 
-// failuresOf returns the list of a record whose last failure is given.
-func failuresOf(last core.Failure) []failure {
-	f := last.Stored()
-	if f == (core.Failure{}) {
-		return nil
+// failuresOf returns the column failures of a record.
+func failuresOf(failures core.Failures) []failure {
+	var list []failure
+	for _, f := range failures.Stored() {
+		list = append(list, failure(f))
 	}
-	return []failure{failure(f)}
+	return list
 }
 
-// newestFailure is where a column failures is scanned.
-type newestFailure struct{ into *core.Failure }
+// scannedFailures is where a column failures is scanned.
+type scannedFailures struct{ into *core.Failures }
 
 // Scan implements sql.Scanner. A value that is not a list of failures becomes the text of a failure,
 // since an error would stop the turns of the whole shard.
-func (n newestFailure) Scan(value any) error {
-	*n.into = core.Failure{}
+func (s scannedFailures) Scan(value any) error {
+	*s.into = nil
 	var text []byte
 	switch v := value.(type) {
 	case nil:
@@ -47,16 +47,20 @@ func (n newestFailure) Scan(value any) error {
 	if json.Unmarshal(text, &list) != nil {
 		list = []failure{{Text: string(text)}}
 	}
-	if len(list) > 0 {
-		*n.into = core.Failure(list[0]).Stored()
+
+	var failures core.Failures
+	for _, f := range list {
+		failures = append(failures, core.Failure(f))
 	}
+	*s.into = failures.Stored()
 	return nil
 }
 
-// shortFailures returns the SQL for a list with the newest failure of a row e. Its text has at most
-// the given number of characters.
+// shortFailures returns the SQL for the failures of a row e on a page: all of them if most is NULL,
+// otherwise only the newest, whose text has at most that number of characters. The text is truncated
+// to bytes by [core.Failures.Short].
 func shortFailures(most string) string {
-	return `CASE WHEN e.failures IS NOT NULL THEN jsonb_build_array(
+	return `CASE WHEN e.failures IS NULL OR ` + most + ` IS NULL THEN e.failures ELSE jsonb_build_array(
     jsonb_set(e.failures->0, '{text}', to_jsonb(left(e.failures->0->>'text', ` + most + `)))
   ) END`
 }

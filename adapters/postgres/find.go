@@ -90,7 +90,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 		return eachRow(rows, func() error { return addFound(&found, &r, rows) })
 	}, findSQL,
 		0, r.Queue, shard.Index, r.ID, s.now(), after.Score, after.Skip, most,
-		core.MaxTurnPayloads, core.MaxStepBytes, countLimit(r.MaxCount))
+		core.MaxTurnPayloads, core.MaxStepBytes, limitOf(r.MaxCount))
 	slices.SortFunc(found.Next, func(a, b ports.PayloadCursor) int { return cmp.Compare(a.Place, b.Place) })
 
 	if err == nil {

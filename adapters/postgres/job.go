@@ -13,7 +13,7 @@ func jobColumns(j *core.Job) []column {
 		{"first_push", "e.first_push", &j.FirstPush},
 		{"retry_count", "e.retry_count", &j.RetryCount},
 		{"recoveries", "e.recoveries", &j.Recoveries},
-		{"failures", "{failures}", newestFailure{&j.Failure}},
+		{"failures", "{failures}", scannedFailures{&j.Failures}},
 		{"tags", "e.tags", &j.Tags},
 	}
 }
@@ -36,7 +36,7 @@ func newImportedJob(j *core.Job) importedJob {
 		FirstPush:  j.FirstPush,
 		RetryCount: j.RetryCount,
 		Recoveries: j.Recoveries,
-		Failures:   failuresOf(j.Failure),
+		Failures:   failuresOf(j.Failures),
 		Tags:       j.Tags,
 	}
 }
@@ -73,7 +73,7 @@ func (q *queuedJob) columns() []column {
 }
 
 func (q *queuedJob) finish(_ string, errorBytes int) (err error) {
-	q.Failure.Text = core.CutText(q.Failure.Text, errorBytes)
+	q.Failures = q.Failures.Short(errorBytes)
 	q.Payloads, err = q.payloads()
 	return err
 }

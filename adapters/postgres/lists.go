@@ -113,7 +113,7 @@ const rowsByTime = `SELECT s.index, {key} AS key, e.id
 // missing.
 //
 //	$1 the most payloads, $2 the queue, $3 the indexes of their shards, $4 their ids, $5 the most characters
-//	of each error, $6 the number of payloads to count to, approximately, $7 now if claims are listed
+//	of each error or NULL, $6 the number of payloads to count to, approximately, $7 now if claims are listed
 const pageSQL = `
 SELECT {columns}
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $2) q
@@ -152,7 +152,7 @@ func (l list[R, P]) pageSQL() string {
 	columns := selectList("", P(new(R)).columns())
 	text := strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
 	return strings.NewReplacer(
-		"{failures}", shortFailures("$5"),
+		"{failures}", shortFailures("$5::int"),
 		"{counted}", "$6::bigint",
 		"{now}", "$7",
 	).Replace(text)
@@ -283,11 +283,14 @@ func (l list[R, P]) records(
 		indexes[i], ids[i], keys[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
 	}
 
-	errorChars := math.MaxInt32
-	if r.ErrorBytes != 0 {
-		errorChars = min(max(0, r.ErrorBytes), errorChars)
+	args := []any{
+		min(max(0, r.Payloads), math.MaxInt32),
+		r.Queue,
+		indexes,
+		ids,
+		limitOf(min(r.ErrorBytes, math.MaxInt32)),
+		limitOf(r.MaxCount),
 	}
-	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, indexes, ids, errorChars, countLimit(r.MaxCount)}
 	if l.clock {
 		args = append(args, s.now())
 	}
@@ -324,8 +327,8 @@ func (l list[R, P]) has(row P, key int64) bool {
 	return (l.keyOf == nil || l.keyOf(row) == key) && (l.group == "" || l.groupOf(row) == l.group)
 }
 
-// countLimit returns {counted} for a request's MaxCount.
-func countLimit(most int) *int {
+// limitOf returns the parameter for a bound of a request, where 0 means no bound and below 0 means 0.
+func limitOf(most int) *int {
 	if most == 0 {
 		return nil
 	}

@@ -103,11 +103,11 @@ func newSettlement(s *core.Settlement) settlement {
 		Delay:        s.PutBack.Delay.Microseconds(),
 		RetryCount:   s.PutBack.RetryCount,
 		Recoveries:   s.PutBack.Recoveries,
-		Failures:     failuresOf(s.PutBack.Failure),
+		Failures:     failuresOf(s.PutBack.Failures),
 	}
 
 	if s.Buries() {
-		row.Letter = &letter{Failures: failuresOf(s.BuryFailure), Group: core.GroupName(s.Group)}
+		row.Letter = &letter{Failures: failuresOf(s.BuryFailures), Group: core.GroupName(s.Group)}
 	}
 	return row
 }

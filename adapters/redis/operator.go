@@ -89,7 +89,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 // Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return s.jobStep(ctx, &r, r.ValidateBury(), buryScript, deadKeys,
-		core.BuriedByHand, record.Failures(core.Failure{Text: core.BuriedByHand}), boolArg(r.First != nil))
+		core.BuriedByHand, record.Failures(core.Failures{{Text: core.BuriedByHand}}), boolArg(r.First != nil))
 }
 
 // Delete implements [ports.Operator].

@@ -453,7 +453,8 @@ func (a *app) onJobs(name, short, example, done string, all kindOfJobs, on onJob
 }
 
 // ofErrorGroup is the help of --group of actions on jobs.
-const ofErrorGroup = "with --all: only those that have failed for an error of this group; skein errors --by-queue lists them"
+const ofErrorGroup = "with --all: only those that have failed for an error of this group; " +
+	"skein errors --by-queue lists them"
 
 // onFailedJobs is onJobs for an action whose --all means jobs with a failure, and --fresh the
 // others.

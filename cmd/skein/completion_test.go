@@ -51,7 +51,7 @@ func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 	})
 	must(t, err)
 
-	letters := []core.DeadLetter{{ID: "a", Failure: core.Failure{Text: "boom"}, Group: "boom", Payloads: []core.Payload{{Data: []byte("x")}}}}
+	letters := []core.DeadLetter{{ID: "a", Failures: core.Failures{{Text: "boom"}}, Group: "boom", Payloads: []core.Payload{{Data: []byte("x")}}}}
 	_, err = inspect.New(store, inspect.Options{}).Import(t.Context(), "orders",
 		func(yield func(core.DeadLetter, error) bool) { yield(letters[0], nil) },
 		nil)

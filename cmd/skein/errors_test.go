@@ -15,13 +15,13 @@ func erring(t *testing.T) *memory.Store {
 	t.Helper()
 	store := memory.New(memory.Options{})
 	declaredIn(t, store, "orders")
-	failure := core.Failure{Text: "charge 17: 503"}
+	failures := core.Failures{{Text: "charge 17: 503"}}
 	letters := []core.DeadLetter{{
-		ID: "a", Failure: failure, Group: "*pay.Error: charge #: #", Payloads: []core.Payload{{Data: []byte("x")}},
+		ID: "a", Failures: failures, Group: "*pay.Error: charge #: #", Payloads: []core.Payload{{Data: []byte("x")}},
 	}}
 	jobs := []core.Job{{
 		ID:       "b",
-		State:    core.State{RetryCount: 1, Failure: failure, PerformAt: core.MaxInstant},
+		State:    core.State{RetryCount: 1, Failures: failures, PerformAt: core.MaxInstant},
 		Payloads: []core.Payload{{Data: []byte("x")}},
 	}}
 	queues, err := store.Queues(t.Context())

@@ -200,7 +200,7 @@ func TestABrokenScheduleIsMarked(t *testing.T) {
 	store, advance := scheduleStore(t)
 	advance(18 * time.Hour)
 	breakSchedule(t, store, "a")
-	letter := core.DeadLetter{ID: "a", Failure: core.Failure{Text: "boom"}, Group: "boom", Payloads: []core.Payload{{Data: []byte("p")}}}
+	letter := core.DeadLetter{ID: "a", Failures: core.Failures{{Text: "boom"}}, Group: "boom", Payloads: []core.Payload{{Data: []byte("p")}}}
 	_, err := store.Import(t.Context(), ports.ImportRequest{
 		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{letter},
 	})

@@ -49,8 +49,39 @@ func (a *app) showVerdict(v *inspect.Verdict) error {
 	for _, f := range v.Findings {
 		fmt.Fprintf(&b, "%s %s %s\n", signs[f.State], filled(f.Name, 9), escaped(f.Value.Format(formatted)))
 	}
+	writeFailures(&b, v)
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
+}
+
+// writeFailures writes the last failures of the job of a verdict, or of the dead letter of an id
+// without a job, if there are several. The findings have the last one.
+func writeFailures(b *strings.Builder, v *inspect.Verdict) {
+	var failures []inspect.Failure
+	switch found := &v.Found; {
+	case found.Queued != nil:
+		failures = found.Queued.Failures
+	case found.Claimed != nil:
+		failures = found.Claimed.Failures
+	case found.DeadLetter != nil:
+		failures = found.DeadLetter.Failures
+	}
+	if len(failures) < 2 {
+		return
+	}
+
+	b.WriteString("\nThe last failures:\n")
+	for at := range failures {
+		f := &failures[at]
+		when, on := "at an unknown time", ""
+		if !f.At.IsZero() {
+			when = figures.Span(v.Now.Sub(f.At)) + " ago"
+		}
+		if f.On != "" {
+			on = " on " + f.On
+		}
+		fmt.Fprintf(b, "- %s%s: %s\n", when, escaped(on), shortened(f.Text, 60))
+	}
 }
 
 // formatted returns a part of a sentence for people.

@@ -62,7 +62,7 @@ func TestAnErrorOfTheWholeBatchFailsOnlyWhatIsUndecided(t *testing.T) {
 		w.wantCounts(8, 0, 2, 8)
 		reasons := make(map[string]int)
 		for _, job := range w.jobs() {
-			reasons[job.Failure.Text]++
+			reasons[job.Failures.Newest().Text]++
 		}
 		if diff := cmp.Diff(map[string]int{"its own": 1, "the batch's": 7}, reasons); diff != "" {
 			w.Errorf("errors (-want +got):\n%s", diff)
@@ -85,8 +85,8 @@ func TestPayloadsCanBeMarkedByThemselves(t *testing.T) {
 			w.Errorf("to retry (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"c"}, texts(found.DeadLetter.Payloads)); diff != "" ||
-			found.DeadLetter.Failure.Text != "bad" {
-			w.Errorf("dead for %q (-want +got):\n%s", found.DeadLetter.Failure.Text, diff)
+			found.DeadLetter.Failures.Newest().Text != "bad" {
+			w.Errorf("dead for %q (-want +got):\n%s", found.DeadLetter.Failures.Newest().Text, diff)
 		}
 	})
 }

@@ -169,7 +169,7 @@ func TestAGoroutineLeftBehindSettlesNoOtherJob(t *testing.T) {
 				n.stop()
 				w.wantCounts(2, 0, 0, 2)
 				for _, id := range []string{"job-0", "job-1"} {
-					if f := w.find(id); f.Queued == nil || f.DeadLetter != nil || f.Queued.Failure.Text != "its own" {
+					if f := w.find(id); f.Queued == nil || f.DeadLetter != nil || f.Queued.Failures.Newest().Text != "its own" {
 						w.Errorf("%s: found %+v, want it back for its own error", id, f)
 					}
 				}

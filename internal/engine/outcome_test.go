@@ -45,13 +45,13 @@ func TestAFailureHasItsTimeAndItsServer(t *testing.T) {
 		w.push("job", "x")
 		w.sleep(5 * time.Second)
 		want := core.Failure{At: failed, Node: "node-1", Text: "boom"}
-		if got := w.find("job").Queued.Failure; got != want {
+		if got := w.find("job").Queued.Failures.Newest(); got != want {
 			w.Errorf("the job has the failure %+v, want %+v", got, want)
 		}
 
 		w.sleep(time.Hour)
 		want.At = failed // of the retry
-		if got := w.find("job").DeadLetter.Failure; got != want {
+		if got := w.find("job").DeadLetter.Failures.Newest(); got != want {
 			w.Errorf("the dead letter has the failure %+v, want %+v", got, want)
 		}
 	})
@@ -126,8 +126,8 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 					w.Fatalf("found %+v, want the job back", found)
 				}
 				if diff := cmp.Diff([]string{"a", "b"}, texts(found.Queued.Payloads)); diff != "" ||
-					found.Queued.Failure.Text != "its own" {
-					w.Errorf("back for %q (-want +got):\n%s", found.Queued.Failure.Text, diff)
+					found.Queued.Failures.Newest().Text != "its own" {
+					w.Errorf("back for %q (-want +got):\n%s", found.Queued.Failures.Newest().Text, diff)
 				}
 			})
 		})

@@ -147,7 +147,7 @@ func TestAHandlerThatPanicsFailsWithItsStack(t *testing.T) {
 		w.push("job", "x")
 		w.wantCounts(1, 0, 0, 1)
 		for _, text := range []string{"panic: boom", "panic_test.go"} {
-			if job := w.find("job").Queued; job == nil || !strings.Contains(job.Failure.Text, text) {
+			if job := w.find("job").Queued; job == nil || !strings.Contains(job.Failures.Newest().Text, text) {
 				w.Errorf("job %+v; want an error with %q", job, text)
 			}
 		}
@@ -172,7 +172,7 @@ func TestAHandlerThatEndsItsGoroutineFailsAndItsLaneGoesOn(t *testing.T) {
 				a.wantRuns("bad", 1)
 				a.wantRuns("good", 1)
 				w.wantCounts(1, 0, 1, 1)
-				if job := w.find("bad").Queued; job == nil || !strings.Contains(job.Failure.Text, "Goexit") {
+				if job := w.find("bad").Queued; job == nil || !strings.Contains(job.Failures.Newest().Text, "Goexit") {
 					w.Errorf("job %+v; want an error that names Goexit", job)
 				}
 			})

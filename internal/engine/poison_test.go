@@ -58,7 +58,7 @@ func TestAJobThatKillsItsProcessIsIsolatedAndBuried(t *testing.T) {
 			w.Error("a job that was recovered twice ran while another was claimed")
 		}
 		dead := w.find("poison").DeadLetter
-		if dead == nil || !strings.Contains(dead.Failure.Text, "crashing its process") {
+		if dead == nil || !strings.Contains(dead.Failures.Newest().Text, "crashing its process") {
 			w.Fatalf("the morgue has %+v, want the payload and the reason", dead)
 		}
 		if diff := cmp.Diff([]string{"deadly"}, texts(dead.Payloads)); diff != "" {

@@ -39,7 +39,7 @@ func TestShutdownLetsHandlersFinishAndReturnsWhatNeverStarted(t *testing.T) {
 		w.wantCounts(49, 0, 101, 0)
 
 		for _, view := range w.jobs() {
-			if !view.Fresh() || view.Recoveries != 0 || view.Failure.Text != "" {
+			if !view.Fresh() || view.Recoveries != 0 || view.Failures.Newest().Text != "" {
 				w.Errorf("%q came back as %+v, want it untouched", view.ID, view.State)
 			}
 		}

@@ -161,7 +161,7 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 				found := w.find("job")
 				if tt.back > 0 &&
 					(found.Queued == nil || len(found.Queued.Payloads) != tt.back ||
-						!strings.Contains(found.Queued.Failure.Text, tt.err)) {
+						!strings.Contains(found.Queued.Failures.Newest().Text, tt.err)) {
 					w.Errorf("queued %+v; want %d payloads and an error that says %q", found.Queued, tt.back, tt.err)
 				}
 				if tt.dead > 0 && (found.DeadLetter == nil || len(found.DeadLetter.Payloads) != tt.dead) {

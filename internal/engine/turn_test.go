@@ -81,7 +81,7 @@ func TestJobsClaimedAheadThatDoNotStartGoBackUntouched(t *testing.T) {
 		w.sleep(2 * poll)
 		w.wantCounts(2, 1, 100, 0)
 		job := w.find("waits-1").Queued
-		if job == nil || job.PerformAt != pushed || !job.Fresh() || job.Recoveries != 0 || job.Failure.Text != "" {
+		if job == nil || job.PerformAt != pushed || !job.Fresh() || job.Recoveries != 0 || job.Failures.Newest().Text != "" {
 			w.Errorf("the job is %+v, want it queued and untouched", job)
 		}
 

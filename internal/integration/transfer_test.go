@@ -28,7 +28,7 @@ func transferred(t *testing.T) []byte {
 			d := core.DeadLetter{
 				ID:        fmt.Sprintf("%03d/é %%{}", n),
 				ChangedAt: core.Instant(1_700_000_000_000_000 + n),
-				Failure:   core.Failure{Text: "boom\n"},
+				Failures:  core.Failures{{Text: "boom\n"}},
 				Group:     fmt.Sprint("g", n%7),
 			}
 			for k := range 1 + 1200*(n/299) + n%3 {
@@ -138,7 +138,7 @@ func TestAQueueMovesBetweenStores(t *testing.T) {
 					RetryCount: n%4 - 1,
 					Recoveries: n % 3,
 					FirstPush:  core.Instant(n),
-					Failure:    core.Failure{Text: "boom\n"},
+					Failures:   core.Failures{{Text: "boom\n"}},
 				}}
 				for k := range 1 + n%20 {
 					j.Payloads = append(j.Payloads,

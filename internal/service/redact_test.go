@@ -52,7 +52,7 @@ func TestARecordIsRedactedAsAWhole(t *testing.T) {
 	letter := inspect.DeadLetter{
 		ID:          "secret",
 		ChangedAt:   time.Unix(1, 0),
-		LastFailure: inspect.LastFailure{LastError: "secret"},
+		LastFailure: inspect.LastFailure{LastError: "secret", Failures: []inspect.Failure{{On: "web-1", Text: "secret"}}},
 		Group:       "secret",
 		Tags:        []string{"secret"},
 	}
@@ -61,7 +61,7 @@ func TestARecordIsRedactedAsAWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"id":"an id","changed_at":"1970-01-01T00:00:01Z","last_error":"an error","group":"` +
+	want := `{"id":"an id","changed_at":"1970-01-01T00:00:01Z","last_error":"an error","failures":[{"on":"web-1","text":"an error"}],"group":"` +
 		c.groupKey("secret") + `","payload_count":0}`
 	if string(text) != want {
 		t.Errorf("%s\nwant %s", text, want)

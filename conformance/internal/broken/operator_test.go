@@ -296,7 +296,7 @@ var (
 		}
 	})
 	importsJobsFresh = importsOtherJobs(func(_ full, _ context.Context, _ *ports.ImportRequest, j *core.Job) {
-		j.RetryCount, j.Failure.Text = core.FreshRetryCount, ""
+		j.RetryCount, j.Failures = core.FreshRetryCount, nil
 	})
 	forgetsTheirFirstPush = importsOtherJobs(func(s full, ctx context.Context, _ *ports.ImportRequest, j *core.Job) {
 		if nodes, err := s.Nodes(ctx); err == nil {

@@ -170,7 +170,11 @@ func endsErrorsAtNUL(s full) full {
 		r.Settlements = slices.Clone(r.Settlements)
 		for i := range r.Settlements {
 			back := &r.Settlements[i].PutBack
-			back.Failure.Text, _, _ = strings.Cut(back.Failure.Text, "\x00")
+			back.Failures = slices.Clone(back.Failures)
+			for at := range back.Failures {
+				f := &back.Failures[at]
+				f.Text, _, _ = strings.Cut(f.Text, "\x00")
+			}
 		}
 		return s.Turn(ctx, r)
 	})
@@ -186,8 +190,12 @@ func settlesOther(s full, change func(now core.Instant, f *core.Failure)) full {
 		r.Settlements = slices.Clone(r.Settlements)
 		for i := range r.Settlements {
 			x := &r.Settlements[i]
-			change(nodes.Now, &x.PutBack.Failure)
-			change(nodes.Now, &x.BuryFailure)
+			for _, list := range []*core.Failures{&x.PutBack.Failures, &x.BuryFailures} {
+				*list = slices.Clone(*list)
+				for at := range *list {
+					change(nodes.Now, &(*list)[at])
+				}
+			}
 		}
 		return s.Turn(ctx, r)
 	})
@@ -212,8 +220,11 @@ func listsOnlyTexts(s full) full {
 	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 		page, err := s.Morgue(ctx, r)
 		for i := range page.DeadLetters {
-			f := &page.DeadLetters[i].Failure
-			f.At, f.Node = 0, ""
+			d := &page.DeadLetters[i]
+			d.Failures = slices.Clone(d.Failures)
+			for at := range d.Failures {
+				d.Failures[at].At, d.Failures[at].Node = 0, ""
+			}
 		}
 		return page, err
 	})

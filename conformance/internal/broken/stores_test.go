@@ -69,7 +69,7 @@ func brokenStores() []brokenStore {
 			"settle/puts a failed job back with its delay, count and failure",
 			wrapped(timesFailures),
 		},
-		{"ends an error at NUL", "settle/keeps failures as Failure.Stored returns them", wrapped(endsErrorsAtNUL)},
+		{"ends an error at NUL", "settle/keeps failures as Failures.Stored returns them", wrapped(endsErrorsAtNUL)},
 		{"ignores the generation", "input/refuses another shard count or generation", wrapped(ignoresGeneration)},
 		{
 			"ignores the generation of an acquire",
@@ -576,7 +576,8 @@ func brokenStores() []brokenStore {
 func allBroken() []brokenStore {
 	return slices.Concat(
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(),
-		brokenHolds(), brokenUrgency(), brokenTags(), brokenTracked(), brokenIdentity(), brokenCalendars(),
+		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenTracked(), brokenIdentity(),
+		brokenCalendars(),
 	)
 }
 

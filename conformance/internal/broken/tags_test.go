@@ -142,7 +142,7 @@ func keepsLargestTags(s full) full {
 func forgetsTagsAtFailure(s full) full {
 	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 		found, err := s.Find(ctx, r)
-		if found.Queued != nil && found.Queued.Failure.Text != "" {
+		if found.Queued != nil && found.Queued.Failures.Newest().Text != "" {
 			found.Queued.Tags = ""
 		}
 		return found, err

@@ -277,6 +277,15 @@ const (
 // Failure is a failure with an error.
 func Failure(text string) core.Failure { return core.Failure{At: FailedAt, Node: FailedOn, Text: text} }
 
+// Failures is a list of failures with these errors, the newest first.
+func Failures(texts ...string) core.Failures {
+	var list core.Failures
+	for _, text := range texts {
+		list = append(list, Failure(text))
+	}
+	return list
+}
+
 // Settlements of a claim by its outcome, as core makes them.
 
 // Done settles a claim as done.

@@ -58,7 +58,7 @@ func Letter(id string, at int, payloads ...core.Payload) core.DeadLetter {
 	return core.DeadLetter{
 		ID:        id,
 		ChangedAt: Seconds(at),
-		Failure:   Failure(fmt.Sprint("error at ", at)),
+		Failures:  Failures(fmt.Sprint("error at ", at)),
 		Group:     fmt.Sprint("group at ", at),
 		Payloads:  payloads,
 	}

@@ -190,7 +190,7 @@ func (e *Env) DeadIDs() []string {
 
 // HeldState is the state of a job that Hold has made held, pushed at the start.
 func HeldState() core.State {
-	return core.State{PerformAt: core.MaxInstant, RetryCount: 2, FirstPush: Start, Failure: Failure("boom")}
+	return core.State{PerformAt: core.MaxInstant, RetryCount: 2, FirstPush: Start, Failures: Failures("boom")}
 }
 
 // Hold pushes a job and makes it held.

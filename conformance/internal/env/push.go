@@ -100,7 +100,7 @@ func Fresh(at core.Instant) core.State {
 
 // Retrying is the state of a job that has failed.
 func Retrying(at core.Instant, count int) core.State {
-	return core.State{PerformAt: at, RetryCount: count, FirstPush: Start, Failure: Failure(fmt.Sprint("failure ", count))}
+	return core.State{PerformAt: at, RetryCount: count, FirstPush: Start, Failures: Failures(fmt.Sprint("failure ", count), "earlier")}
 }
 
 // Job returns a queued job.
@@ -204,7 +204,7 @@ func (e *Env) PushLarge(id string, payloads ...core.Payload) {
 // puts it back. The job must be the first due job of the shard.
 func (e *Env) Place(id string, s core.State, payloads ...core.Payload) {
 	e.TB.Helper()
-	back := core.PutBack{RetryCount: s.RetryCount, Recoveries: s.Recoveries, Failure: s.Failure}
+	back := core.PutBack{RetryCount: s.RetryCount, Recoveries: s.Recoveries, Failures: s.Failures}
 
 	when := core.At(s.PerformAt)
 	if now := e.Now(); s.PerformAt > now {

@@ -130,8 +130,8 @@ func (m *Store) listed(ctx context.Context, r *ports.PageRequest, invalid error)
 }
 
 // shorten bounds what a page shows of an entry.
-func shorten(r *ports.PageRequest, payloads *[]core.Payload, text *string, count *int) {
-	*payloads, *text, *count = first(*payloads, r.Payloads), core.CutText(*text, r.ErrorBytes), r.Counted(*count)
+func shorten(r *ports.PageRequest, payloads *[]core.Payload, failures *core.Failures, count *int) {
+	*payloads, *failures, *count = first(*payloads, r.Payloads), failures.Short(r.ErrorBytes), r.Counted(*count)
 }
 
 // Jobs implements ports.Inspector.
@@ -168,7 +168,7 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	})
 
 	for i := range page {
-		shorten(&r.PageRequest, &page[i].Payloads, &page[i].Failure.Text, &page[i].Count)
+		shorten(&r.PageRequest, &page[i].Payloads, &page[i].Failures, &page[i].Count)
 	}
 	return ports.JobsPage{Jobs: page, Next: next}, nil
 }
@@ -195,7 +195,7 @@ func (m *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	})
 
 	for i := range page {
-		shorten(&r, &page[i].Payloads, &page[i].Failure.Text, &page[i].Count)
+		shorten(&r, &page[i].Payloads, &page[i].Failures, &page[i].Count)
 	}
 	return ports.ClaimedPage{Claims: page, Next: next}, nil
 }
@@ -234,7 +234,7 @@ func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	})
 
 	for i := range page {
-		shorten(&r.PageRequest, &page[i].Payloads, &page[i].Failure.Text, &page[i].Count)
+		shorten(&r.PageRequest, &page[i].Payloads, &page[i].Failures, &page[i].Count)
 	}
 	return ports.MorguePage{DeadLetters: page, Next: next}, nil
 }

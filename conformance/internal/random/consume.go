@@ -230,7 +230,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	o := core.Outcome{
 		Kind: pick(d, "outcome", core.Done, core.Done, core.Failed, core.Failed, core.Failed,
 			core.Buried, core.Snoozed, core.Untouched, core.Dropped, core.Undecided, core.Awaiting),
-		Error:    pick(d, "error", "boom", "bang", "\x1eboom"),
+		Error:    pick(d, "error", "boom", "bang", "\x1eboom", strings.Repeat("é", 700)),
 		Group:    d.group(),
 		Delay:    pick(d, "delay", 0, time.Second, -time.Second, core.Forever),
 		OwnDelay: rapid.Bool().Draw(d.t, "own delay"),

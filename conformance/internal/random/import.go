@@ -35,7 +35,7 @@ func (d *driver) imported() ports.ImportRequest {
 				RetryCount: pick(d, "retries", -1, -1, 0, 2),
 				Recoveries: pick(d, "recoveries", 0, 0, 1, 2),
 				FirstPush:  now.Add(pick(d, "first", -time.Hour, 0, time.Second)),
-				Failure:    core.Failure{Text: pick(d, "error", "", "boom", "\x1eboom")},
+				Failures:   pick(d, "failures", randomFailures()...),
 				Tags:       d.tags(),
 			}})
 			if rarely(d, "held") {
@@ -47,7 +47,7 @@ func (d *driver) imported() ports.ImportRequest {
 		letter := core.DeadLetter{
 			ID:        id,
 			ChangedAt: now.Add(pick(d, "changed", -time.Hour, -time.Second, 0, 0, time.Second)),
-			Failure:   core.Failure{Text: pick(d, "error", "", "boom", "\x1eboom")},
+			Failures:  pick(d, "failures", randomFailures()...),
 			Group:     core.GroupName(pick(d, "group", randomGroups()...)),
 			Tags:      d.tags(),
 		}
@@ -55,6 +55,12 @@ func (d *driver) imported() ports.ImportRequest {
 		r.DeadLetters = append(r.DeadLetters, letter)
 	}
 	return r
+}
+
+// randomFailures returns lists of failures as a store keeps them.
+func randomFailures() []core.Failures {
+	boom := core.Failure{Text: "\x1eboom"}
+	return []core.Failures{nil, {boom}, {{At: 1, Node: "é"}, boom}, {boom, boom, boom, boom, {Node: "web-2"}}}
 }
 
 // somePayloads draws payloads of an entry, in order.

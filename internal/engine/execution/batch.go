@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -104,11 +105,23 @@ func (b *Batch) Pushed(i int) []core.Payload {
 func (b *Batch) Token() int64 { return b.token }
 
 // LastError returns the text of job i's last failure, or "".
-func (b *Batch) LastError(i int) string {
-	if text := b.Claims[i].Failure.Text; text != "" {
-		return b.shard.Queue.Stored(text)
+func (b *Batch) LastError(i int) string { return b.stored(b.Claims[i].Failures.Newest().Text) }
+
+// Failures returns the last failures of job i, with their texts as LastError returns them.
+func (b *Batch) Failures(i int) core.Failures {
+	failures := slices.Clone(b.Claims[i].Failures)
+	for at := range failures {
+		failures[at].Text = b.stored(failures[at].Text)
 	}
-	return ""
+	return failures
+}
+
+// stored returns the error message that a stored text stands for, or "" for "".
+func (b *Batch) stored(text string) string {
+	if text == "" {
+		return ""
+	}
+	return b.shard.Queue.Stored(text)
 }
 
 // Close ends the batch after its handler has returned. Jobs without an outcome get that of the

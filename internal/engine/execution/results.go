@@ -196,12 +196,12 @@ func (s *Shard) recoveryResult(c *core.Claim, settled *core.Settlement) Result {
 	}
 
 	if !settled.Buries() {
-		r.Events = []report.Event{s.heldEvent(c.ID, c.RetryCount+1, settled.PutBack.Failure.Text, report.Recovered)}
+		r.Events = []report.Event{s.heldEvent(c.ID, c.RetryCount+1, settled.PutBack.Failures.Newest().Text, report.Recovered)}
 		return r
 	}
 
 	if len(c.Payloads) > 0 {
-		r.Buried = []report.Buried{s.buried(c, c.Payloads[:1], report.Recovered, settled.BuryFailure.Text, settled.Group)}
+		r.Buried = []report.Buried{s.buried(c, c.Payloads[:1], report.Recovered, settled.BuryFailures.Newest().Text, settled.Group)}
 		r.Events = []report.Event{s.buriedEvent(&r.Buried[0], c.RetryCount+1)}
 	}
 	return r

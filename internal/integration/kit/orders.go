@@ -96,7 +96,7 @@ func (o Orders) Fail(each int) {
 			back := core.PutBack{
 				Delay:      time.Duration(i) * time.Minute,
 				RetryCount: i % 25,
-				Failure:    core.Failure{Text: "dial tcp 10.0.0.1:443: connection refused"},
+				Failures:   core.Failures{{Text: "dial tcp 10.0.0.1:443: connection refused"}},
 			}
 			r.Settlements = append(r.Settlements, core.Settlement{
 				ID:      c.ID,

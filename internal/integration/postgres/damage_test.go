@@ -236,7 +236,7 @@ func TestPostgresADamagedFailureStopsNothing(t *testing.T) {
 	t.Parallel()
 	for _, damaged := range []string{
 		`{}`, `"boom"`, `5`, `["boom"]`, `[[]]`, `[{"text":5}]`, `[{"text":"a","node":{}}]`, `[{"text":"a","at":"now"}]`,
-		`[{"text":"a","at":1.5}]`, `[{"text":"a","at":9223372036854775808}]`,
+		`[{"text":"a","at":1.5}]`, `[{"text":"a"},5]`, `[{"text":"a"},{"text":[]}]`, `[{"text":"a","at":9223372036854775808}]`,
 	} {
 		t.Run(damaged, func(t *testing.T) {
 			t.Parallel()
@@ -297,7 +297,7 @@ func TestPostgresAFailureHasATimeThatIsAnInstant(t *testing.T) {
 		page, err := w.store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
 		w.must(err)
 		for _, j := range page.Jobs {
-			if at := j.Failure.At; at < 0 || at > core.MaxInstant {
+			if at := j.Failures.Newest().At; at < 0 || at > core.MaxInstant {
 				t.Errorf("a list shows a failure at %d µs", at)
 			}
 		}

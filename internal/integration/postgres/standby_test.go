@@ -45,7 +45,7 @@ func newOnStandby(t *testing.T) *onStandby {
 		Shards:     1,
 		Generation: 1,
 		DeadLetters: []core.DeadLetter{
-			{ID: "dead", Group: "why", Failure: core.Failure{Text: "why"}, Payloads: []core.Payload{{Data: []byte("x")}}}},
+			{ID: "dead", Group: "why", Failures: core.Failures{{Text: "why"}}, Payloads: []core.Payload{{Data: []byte("x")}}}},
 	})
 	o.must(err)
 	_, err = o.store.Announce(t.Context(),

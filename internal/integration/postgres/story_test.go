@@ -121,15 +121,15 @@ func (s *dbasStory) work() {
 	s.turn.Number-- // as if its reply had been lost
 	s.next(5)
 	put, bury := failed(claims[1]), done(claims[2])
-	put.PutBack.Failure.Text, put.PutBack.Delay = oddText, time.Second
-	bury.Rest, bury.BuryFailure.Text, bury.Group = core.Bury, oddText, oddText
+	put.PutBack.Failures, put.PutBack.Delay = core.Failures{{Text: oddText}}, time.Second
+	bury.Rest, bury.BuryFailures, bury.Group = core.Bury, core.Failures{{Text: oddText}}, oddText
 	rest := done(claims[3])
 	rest.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
-	rest.BuryFailure.Text, rest.Group = "why", "why"
+	rest.BuryFailures, rest.Group = core.Failures{{Text: "why"}}, "why"
 	s.next(2, done(claims[0]), put, bury, rest)
 	s.see("settle in a transaction", nil, pgx.BeginFunc(s.ctx, s.pool, func(tx pgx.Tx) error {
 		in := failed(claims[4])
-		in.PutBack.Failure.Text = oddText
+		in.PutBack.Failures = core.Failures{{Text: oddText}}
 		return s.store.Tx(tx).Settle(s.ctx, s.turn.Lease.Shard, []core.Settlement{in})
 	}))
 	r, err := s.store.Renew(s.ctx, ports.RenewRequest{Lease: s.turn.Lease, TTL: s.turn.TTL})
@@ -190,7 +190,7 @@ func (s *dbasStory) act() {
 		Shards:     1,
 		Generation: 1,
 		DeadLetters: []core.DeadLetter{
-			{ID: oddID, Group: oddText, Failure: core.Failure{Text: oddText}, Payloads: []core.Payload{{Data: oddData, Score: 0.1}}}},
+			{ID: oddID, Group: oddText, Failures: core.Failures{{Text: oddText}}, Payloads: []core.Payload{{Data: oddData, Score: 0.1}}}},
 	})
 	see("import", r, err)
 	r, err = s.store.Edit(s.ctx,

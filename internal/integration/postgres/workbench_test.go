@@ -118,7 +118,7 @@ func done(c core.Claim) core.Settlement {
 // failed is a settlement that puts the job back, due at once.
 func failed(c core.Claim) core.Settlement {
 	return core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, Failed: true, PutBack: core.PutBack{
-		Failure: core.Failure{Text: "bang"},
+		Failures: core.Failures{{Text: "bang"}},
 	}}
 }
 

@@ -182,7 +182,7 @@ func usedMemory(b *testing.B, client goredis.UniversalClient) int64 {
 // retry, and the memory of a dead one, in all and by key, with an error of 64 bytes.
 func BenchmarkRedisMemoryOfFailures(b *testing.B) {
 	const jobs = 100_000
-	failed := core.PutBack{Delay: time.Hour, RetryCount: 3, Failure: core.Failure{Text: strings.Repeat("e", 64)}}
+	failed := core.PutBack{Delay: time.Hour, RetryCount: 3, Failures: core.Failures{{Text: strings.Repeat("e", 64)}}}
 	for _, kind := range []struct {
 		name string
 		rest core.Disposition

@@ -321,7 +321,7 @@ func (w *worker) importJobs(ids ...string) (ports.StepReply, error) {
 			Payloads: []core.Payload{
 				{Data: []byte("p3"), Score: 1}, {Data: []byte("other"), Score: 2, Meta: []byte("m")},
 			},
-			State: core.State{PerformAt: core.InstantOf(frozenNow), RetryCount: 7, FirstPush: 1, Failure: core.Failure{Text: "boom"}},
+			State: core.State{PerformAt: core.InstantOf(frozenNow), RetryCount: 7, FirstPush: 1, Failures: core.Failures{{Text: "boom"}}},
 		})
 	}
 	return w.store.Import(w.t.Context(), r)
@@ -334,7 +334,7 @@ func (w *worker) importLetter() (ports.StepReply, error) {
 		return core.DeadLetter{
 			ID:        id,
 			ChangedAt: core.InstantOf(frozenNow),
-			Failure:   core.Failure{Text: "boom"},
+			Failures:  core.Failures{{Text: "boom"}},
 			Group:     "boom",
 			Payloads:  payloads,
 		}

@@ -80,7 +80,11 @@ func TestRedisEachDamageOfADeadLetterIsSeen(t *testing.T) {
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	replace := func(text string) func(string) string { return func(string) string { return text } }
 	group := len(core.BuriedByHand)
+	list := "\x00\x00\x00\x1b" + strings.Repeat("\x00", 8) + "\x00" + "\x00\x00\x00\x0e" + core.BuriedByHand
 	for name, change := range map[string]func(string) string{
+		"a second failure that is cut": func(s string) string {
+			return strings.Replace(s, list, "\x00\x00\x00\x20"+list[4:]+"short", 1)
+		},
 		"nothing at all":              replace(""),
 		"no group":                    func(s string) string { return "\x00" + s[1+group:] },
 		"a group alone":               func(s string) string { return s[:1+group] },
@@ -307,17 +311,17 @@ func TestRedisAFailureHasATimeThatIsAnInstant(t *testing.T) {
 	jobs, err := w.store.Jobs(t.Context(), ports.JobsRequest{PageRequest: page})
 	must(t, err)
 	for _, j := range jobs.Jobs {
-		times = append(times, j.Failure.At)
+		times = append(times, j.Failures.Newest().At)
 	}
 	claimed, err := w.store.Claimed(t.Context(), page)
 	must(t, err)
 	for _, c := range claimed.Claims {
-		times = append(times, c.Failure.At)
+		times = append(times, c.Failures.Newest().At)
 	}
 	morgue, err := w.store.Morgue(t.Context(), ports.MorgueRequest{PageRequest: page})
 	must(t, err)
 	for _, d := range morgue.DeadLetters {
-		times = append(times, d.Failure.At)
+		times = append(times, d.Failures.Newest().At)
 	}
 	for _, at := range times {
 		if at < 0 || at > core.MaxInstant {

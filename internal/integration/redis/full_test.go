@@ -107,7 +107,8 @@ func TestRedisFullServerIsDrainedByANewOne(t *testing.T) {
 	must(t, <-ended)
 }
 
-// The growth of a full server by failed jobs is bounded: the texts of their errors are cut.
+// The growth of a full server by failed jobs is bounded: it keeps their newest failures alone, whose
+// texts are cut.
 func TestRedisFullServerCutsErrors(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("größer ", 450)
@@ -119,11 +120,14 @@ func TestRedisFullServerCutsErrors(t *testing.T) {
 		w := newWorker(t, client, false)
 		must(t, client.ConfigSet(t.Context(), "maxmemory", tt.maxmemory).Err())
 		back := core.Settlement{ID: "a", Receipt: w.claims["a"].Receipt, Failed: true, Rest: core.Requeue,
-			PutBack: core.PutBack{Delay: time.Hour, Failure: core.Failure{Text: long}}}
+			PutBack: core.PutBack{Delay: time.Hour, Failures: core.Failures{{Text: long}, {Text: "older"}}}}
 		must(t, w.turn(ports.TurnRequest{Settlements: []core.Settlement{back}}))
 		found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 		must(t, err)
-		got := found.Queued.Failure.Text
+		if kept := len(found.Queued.Failures); kept != map[bool]int{true: 1, false: 2}[tt.cut] {
+			t.Errorf("maxmemory %s: %d of 2 failures are kept", tt.maxmemory, kept)
+		}
+		got := found.Queued.Failures.Newest().Text
 		if !utf8.ValidString(got) || !strings.HasPrefix(long, got) || (len(got) < len(long)) != tt.cut ||
 			tt.cut && (len(got) > 128 || len(got) < 100) {
 			t.Errorf("maxmemory %s: an error of %d bytes is kept with %d: %q", tt.maxmemory, len(long), len(got), got)

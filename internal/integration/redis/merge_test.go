@@ -115,12 +115,12 @@ func (p *oneJob) turn() {
 	}
 	for _, c := range p.claims {
 		x := core.Settlement{
-			ID:          c.ID,
-			Receipt:     c.Receipt,
-			Rest:        p.disposition(),
-			BuryFailure: core.Failure{Text: "no"},
+			ID:           c.ID,
+			Receipt:      c.Receipt,
+			Rest:         p.disposition(),
+			BuryFailures: core.Failures{{Text: "no"}},
 			PutBack: core.PutBack{
-				RetryCount: 1, Failure: core.Failure{Text: "boom"},
+				RetryCount: 1, Failures: core.Failures{{Text: "boom"}},
 			},
 		}
 		for i := range c.Payloads {

@@ -8,9 +8,9 @@ func AppendDeadLetter(b []byte, d *core.DeadLetter) []byte {
 	e := begin(append(b, d.Group...))
 	e.scoreOf(d.Payloads)
 	e.tags(d.Tags)
-	if d.Failure != (core.Failure{}) {
+	if len(d.Failures) > 0 {
 		e.flag(flagFailed)
-		e.failures(d.Failure)
+		e.failures(d.Failures)
 	}
 	e.payloads(d.Payloads)
 	return e.b
@@ -24,7 +24,7 @@ func ParseDeadLetter(id, text string, at core.Instant) (core.DeadLetter, error) 
 	score := s.score(flags)
 	dead.Tags = s.tags(flags)
 	if flags&flagFailed != 0 {
-		dead.Failure = s.failures()
+		dead.Failures = s.failures()
 	}
 
 	dead.Payloads = s.payloads(flags, score)

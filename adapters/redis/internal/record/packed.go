@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 )
@@ -76,14 +77,14 @@ func AppendJob(b []byte, j *core.Job) []byte {
 	}
 
 	e.tags(j.Tags)
-	if !j.Fresh() || j.Recoveries > 0 || j.Failure != (core.Failure{}) {
+	if !j.Fresh() || j.Recoveries > 0 || len(j.Failures) > 0 {
 		e.flag(flagFailed)
 		if j.Alone() {
 			e.flag(flagAlone)
 		}
 		e.b = binary.BigEndian.AppendUint32(e.b, uint32(int32(j.RetryCount)))
 		e.b = binary.BigEndian.AppendUint32(e.b, uint32(j.Recoveries))
-		e.failures(j.Failure)
+		e.failures(j.Failures)
 	}
 
 	e.payloads(j.Payloads)
@@ -125,20 +126,19 @@ func (e *encoder) tags(tags core.Tags) {
 	}
 }
 
-// failures appends the failures of a record, of which the newest is kept. The flag and what else
-// stands before them differ between jobs and dead letters.
-func (e *encoder) failures(newest core.Failure) { e.b = appendSized(e.b, Failures(newest)) }
+// failures appends the failures of a record. The flag and what else stands before them differ
+// between jobs and dead letters.
+func (e *encoder) failures(list core.Failures) { e.b = appendSized(e.b, Failures(list)) }
 
-// Failures returns failures as a record has them, without their length: the newest one, or none for
-// the zero value.
-func Failures(newest core.Failure) []byte {
-	f := newest.Stored()
-	if f == (core.Failure{}) {
-		return nil
+// Failures returns failures as a record has them, without their length.
+func Failures(list core.Failures) []byte {
+	var b []byte
+	for _, f := range list.Stored() {
+		b = binary.BigEndian.AppendUint64(slices.Grow(b, 13+len(f.Node)+len(f.Text)), uint64(f.At))
+		b = append(append(b, byte(len(f.Node))), f.Node...)
+		b = appendSized(b, f.Text)
 	}
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, 13+len(f.Node)+len(f.Text)), uint64(f.At))
-	b = append(append(b, byte(len(f.Node))), f.Node...)
-	return appendSized(b, f.Text)
+	return b
 }
 
 // appendSized appends a text behind its length in 4 bytes.
@@ -225,7 +225,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	if flags&flagFailed != 0 {
 		job.RetryCount = int(int32(s.number(4)))
 		job.Recoveries = int(s.number(4))
-		job.Failure = s.failures()
+		job.Failures = s.failures()
 	}
 
 	job.Payloads = s.payloads(flags, score)
@@ -256,15 +256,15 @@ func (s *decoder) tags(flags uint64) core.Tags {
 	return core.Tags(s.sized(2))
 }
 
-// failures reads the failures of a record, and returns the newest.
-func (s *decoder) failures() core.Failure {
+// failures reads the failures of a record.
+func (s *decoder) failures() core.Failures {
 	list := decoder{rest: s.sized(4)}
-	if list.rest == "" {
-		return core.Failure{}
+	var failures core.Failures
+	for list.rest != "" {
+		failures = append(failures, core.Failure{At: list.instant(), Node: list.sized(1), Text: list.sized(4)})
 	}
-	newest := core.Failure{At: list.instant(), Node: list.sized(1), Text: list.sized(4)}
 	s.bad = s.bad || list.bad
-	return newest.Stored()
+	return failures.Stored()
 }
 
 // payloads reads the only payload, which has the given score, or a list.

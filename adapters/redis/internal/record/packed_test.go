@@ -74,7 +74,7 @@ func fullJob() core.Job {
 			FirstPush:  7,
 			RetryCount: 3,
 			Recoveries: 2,
-			Failure:    core.Failure{At: 8, Node: "w", Text: "boom"},
+			Failures:   core.Failures{{At: 8, Node: "w", Text: "boom"}, {At: 7}},
 			Tags:       "x\x1fy",
 		},
 	}
@@ -86,7 +86,7 @@ func fullLetter() core.DeadLetter {
 		ID:        j.ID,
 		Payloads:  j.Payloads,
 		ChangedAt: 9,
-		Failure:   j.Failure,
+		Failures:  j.Failures,
 		Group:     "kind",
 		Tags:      j.Tags,
 	}
@@ -95,8 +95,9 @@ func fullLetter() core.DeadLetter {
 // The bytes of a record, which the scripts read and write too.
 const (
 	fullTags     = "\x00\x03x\x1fy"
-	fullFailures = "\x00\x00\x00\x12" + "\x00\x00\x00\x00\x00\x00\x00\x08" + "\x01w" + "\x00\x00\x00\x04boom"
-	fullList     = "\x00\x00\x00\x02" +
+	fullFailures = "\x00\x00\x00\x1f" + "\x00\x00\x00\x00\x00\x00\x00\x08" + "\x01w" + "\x00\x00\x00\x04boom" +
+		"\x00\x00\x00\x00\x00\x00\x00\x07" + "\x00" + "\x00\x00\x00\x00"
+	fullList = "\x00\x00\x00\x02" +
 		"\xbf\xf8\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00p" +
 		"\x40\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x01m"
 	fullJobText = "\x7b" + "\x00\x00\x00\x00\x00\x00\x00\x07" + fullTags +

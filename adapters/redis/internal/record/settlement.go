@@ -50,7 +50,8 @@ const (
 // settlementText returns the parts of a settlement that leaves something, as dispose in
 // lua/turn/turn_settle.lua reads them.
 func settlementText(x *core.Settlement) []byte {
-	b := make([]byte, 0, 96+len(x.PutBack.Failure.Text)+len(x.BuryFailure.Text))
+	back, buried := Failures(x.PutBack.Failures), Failures(x.BuryFailures)
+	b := make([]byte, 0, 96+len(back)+len(buried))
 	b = append(b, byte(x.Rest), storekit.PutBackTime(&x.PutBack))
 
 	// A delay beyond the range of instants is as good as its limit.
@@ -58,8 +59,8 @@ func settlementText(x *core.Settlement) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(delay))
 	b = binary.BigEndian.AppendUint32(b, uint32(int32(x.PutBack.RetryCount)))
 	b = binary.BigEndian.AppendUint32(b, uint32(x.PutBack.Recoveries))
-	b = appendSized(b, Failures(x.PutBack.Failure))
-	b = appendSized(b, Failures(x.BuryFailure))
+	b = appendSized(b, back)
+	b = appendSized(b, buried)
 
 	count := len(b)
 	b = binary.BigEndian.AppendUint32(b, 0)

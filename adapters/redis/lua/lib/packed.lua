@@ -17,9 +17,9 @@
 -- byte of flags, and of the parts above score, tags, meta and data. With FAILED it has the length
 -- and the failures in the place of failure. When it changed is the score of its id in DTIME.
 --
--- Failures are a list, the newest first, of which only the newest is kept today. Each has 8 bytes
--- of time, the name of its server behind a byte of length, and its text behind 4 bytes of length.
--- Scripts carry a list as it is, in the field failures of a record, which is empty without any.
+-- Failures are a list, the newest first. Each has 8 bytes of time, the name of its server behind a
+-- byte of length, and its text behind 4 bytes of length. Scripts carry a list as it is, in the field
+-- failures of a record, which is empty without any.
 --
 -- The lowest two bits of the flags are the kind of the payloads. 0 is one payload whose score is in
 -- microseconds, and WIDE is one payload with a double. LISTED is a few payloads, or those of a
@@ -143,12 +143,18 @@ do
     return pos
   end
 
-  -- newest_failure returns the newest of some failures, with what cut makes of its text.
-  local function newest_failure(failures, cut)
-    if failures == '' then return '' end
-    local text = 10 + byte(failures, 9)
-    local kept = cut(read_sized('>I4', failures, text))
-    return sub(failures, 1, text - 1) .. pack('>I4', #kept) .. kept
+  -- short_failures returns all failures if most is 0, and otherwise only the newest, with at most
+  -- that many bytes of its text, cut between characters, as core.Failures.Short does. Below 0 there
+  -- is no text.
+  local function short_failures(failures, most)
+    if failures == '' or most == 0 then return failures end
+    local from = 10 + byte(failures, 9)
+    local text, n = read_sized('>I4', failures, from), math.max(0, most)
+    if n < #text then
+      while n > 0 and byte(text, n + 1) >= 0x80 and byte(text, n + 1) < 0xC0 do n = n - 1 end
+      text = sub(text, 1, n)
+    end
+    return sub(failures, 1, from - 1) .. pack('>I4', #text) .. text
   end
 
   -- read_list reads the payloads of a list into a record, at most the given number of them.
@@ -358,5 +364,5 @@ do
   end
 
   packed = {fits = fits, fresh = fresh, decode = decode, decoded = decoded, weigh = weigh, encode = encode, without = without,
-    letter = letter, newest_failure = newest_failure, group_of = group_of, decode_dead = decode_dead, encode_dead = encode_dead}
+    letter = letter, short_failures = short_failures, group_of = group_of, decode_dead = decode_dead, encode_dead = encode_dead}
 end

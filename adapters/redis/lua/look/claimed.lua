@@ -2,12 +2,12 @@
 -- Lists some of a shard's claims, in order of id.
 -- KEYS: meta claims cancels lease
 -- ARGV: 1 now or '', 2 the id after which they begin, or '', 3 payloads of each, 4 bytes of each
---   error, as lib/text.lua has it
+--   error, as packed.short_failures has them
 -- Returns {more (1 or 0), claims, cancels, token, expires}: claims as id, how many payloads it has,
 --   the claim with the first of them; cancels as id, value; token and expires are those of
 --   the current lease, or 0
 -- Uses: CLAIMS, CANCELS, LEASE, call, sub, parse, clock, bounds, packed, claim_from, claims_after,
---   current_token, cut_text.
+--   current_token.
 
 local now, after, most_payloads, most_error = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local MOST_CLAIMS, MOST_READ = 250, 524288
@@ -24,7 +24,7 @@ local function shortened(value)
     size = size + #some[i].data
   end
 
-  job.failures = packed.newest_failure(job.failures, function(text) return cut_text(text, most_error) end)
+  job.failures = packed.short_failures(job.failures, most_error)
   return packed.encode(job, some, sub(value, 1, from - 1)), count, #some, size
 end
 

@@ -2,12 +2,12 @@
 -- Reads queued jobs or dead letters of a shard by their ids.
 -- KEYS: all of the jobs of the shard
 -- ARGV: 1 whether dead letters (1 or 0), 2 payloads of each, 3 bytes of each error, as
---   lib/text.lua has it, 4... ids
+--   packed.short_failures has them, 4... ids
 -- Returns {'ok', how many of the ids it has read, how many of them lack the record or the
 --   payloads, id, PerformAt or ChangedAt, count, packed job or dead letter, ...}; it reads fewer
 --   if they are large, and skips ids that are absent or can't be read
 -- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, passing, items, queue,
---   packed, morgue, read_step, cut_text.
+--   packed, morgue, read_step.
 
 local dead, most_payloads, most_error = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 local ids, found = {unpack(ARGV, 4)}, nil
@@ -43,7 +43,7 @@ for i, id in ipairs(ids) do
       break
     end
     bounds.count(bound, #payloads, size)
-    item.job.failures = packed.newest_failure(item.job.failures, function(text) return cut_text(text, most_error) end)
+    item.job.failures = packed.short_failures(item.job.failures, most_error)
     for _, v in ipairs({id, string.format('%.0f', instant(item.job.at)), total, item.area.encode(item.job, payloads)}) do
       reply[#reply + 1] = v
     end

@@ -5,22 +5,19 @@
 --   plan, CANCELS, NOTED, note.
 -- Defines: settle_claims, end_parts, begin_claims, merge_left, free_parked.
 
--- kept returns the part of a failure's text that is kept: all of it, or its first bytes on a server
--- that is beyond its maxmemory. Turns run there all the same and may add little.
+-- kept returns the part of failures that is kept: all of them, or the first bytes of the newest on a
+-- server that is beyond its maxmemory. Turns run there all the same and may add little.
 local full
-local function kept(text)
+local function kept(failures)
   local SHORT = 128
-  if #text <= SHORT then return text end
+  if #failures <= SHORT then return failures end
   if full == nil then
     local info = call('INFO', 'memory')
     local most = tonumber(string.match(info, '[\r\n]maxmemory:(%d+)') or 0)
     full = most > 0 and tonumber(string.match(info, '[\r\n]used_memory:(%d+)') or 0) > most
   end
-  if not full then return text end
-
-  local cut, next = sub(text, 1, SHORT), byte(text, SHORT + 1)
-  if next >= 128 and next < 192 then cut = string.gsub(cut, '[\192-\255][\128-\191]*$', '') end
-  return cut
+  if not full then return failures end
+  return packed.short_failures(failures, SHORT)
 end
 
 -- dispose returns what an ended claim leaves: a job, whose list has the payloads that go back into
@@ -35,11 +32,11 @@ local function dispose(claim_value, what, now)
   local payloads, back, dead, except = job.list, {}, {}, {}
   local others, time, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   job.at, job.awaits = time == SAME and job.at or instant(now + delay), time == AWAITS
-  job.retry, job.recoveries, job.failures = retry, recoveries, packed.newest_failure(sub(what, pos, pos + n - 1), kept)
+  job.retry, job.recoveries, job.failures = retry, recoveries, kept(sub(what, pos, pos + n - 1))
   job.list, job.annotated = back, false
 
   n, pos = parse('>I4', what, pos + n)
-  local reason, count = packed.newest_failure(sub(what, pos, pos + n - 1), kept), nil
+  local reason, count = kept(sub(what, pos, pos + n - 1)), nil
   count, pos = parse('>I4', what, pos + n)
   for _ = 1, count do
     local position, code

@@ -191,7 +191,7 @@ func fireBackoff(e *env.Env) {
 	h.Settle(env.Failed(h.One(), "boom", time.Hour))
 	e.Same("the results", fire(e, s), []ports.ScheduleResult{ports.ScheduleChanged})
 	job := e.Queued("a")
-	e.Same("the job", job.State, core.State{PerformAt: env.Start.Add(time.Hour), FirstPush: env.Start, Failure: env.Failure("boom")})
+	e.Same("the job", job.State, core.State{PerformAt: env.Start.Add(time.Hour), FirstPush: env.Start, Failures: env.Failures("boom")})
 	e.Same("how many payloads it has", len(job.Payloads), 2)
 }
 

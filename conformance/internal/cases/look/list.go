@@ -321,7 +321,7 @@ func listDeadPayloads(e *env.Env) {
 		want := core.DeadLetter{
 			ID:        "a",
 			ChangedAt: e.Now(),
-			Failure:   env.Failure("no use"),
+			Failures:  env.Failures("no use"),
 			Group:     core.OtherGroup,
 			Payloads:  env.ThreePayloads()[:min(limit, 3)],
 		}

@@ -52,7 +52,7 @@ func pageCases() []env.Case {
 		},
 		{
 			Name:  "error texts are truncated at the limit asked for",
-			Rule:  "PageRequest: ErrorBytes is the largest number of bytes of each error text to return",
+			Rule:  "PageRequest: ErrorBytes is the largest number of bytes of the newest error text to return; 0 returns all failures",
 			Check: pageErrors,
 		},
 		{
@@ -347,16 +347,20 @@ func pageErrors(e *env.Env) {
 		9:  "boomé!",
 		1:  "b",
 	} {
+		of := env.Failures(want)
+		if bytes == 0 {
+			of = env.Failures(want, want) // of "a", which has failed twice
+		}
 		r := ports.PageRequest{Queue: env.Orders, ErrorBytes: bytes}
 		jobs, err := e.Store.Jobs(e.Ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.RetryingByID})
 		if e.Check(err, "Jobs") && len(jobs.Jobs) == 1 {
-			e.Same(fmt.Sprintf("%d bytes of a job's error", bytes), jobs.Jobs[0].Failure, env.Failure(want))
+			e.Same(fmt.Sprintf("%d bytes of a job's error", bytes), jobs.Jobs[0].Failures, of)
 		}
 		e.Same("how many jobs", len(jobs.Jobs), 1)
 
 		dead, err := e.Store.Morgue(e.Ctx, ports.MorgueRequest{PageRequest: r})
 		if e.Check(err, "Morgue") && len(dead.DeadLetters) == 1 {
-			e.Same(fmt.Sprintf("%d bytes of a dead letter's error", bytes), dead.DeadLetters[0].Failure, env.Failure(want))
+			e.Same(fmt.Sprintf("%d bytes of a dead letter's error", bytes), dead.DeadLetters[0].Failures, env.Failures(want))
 		}
 		e.Same("how many dead letters", len(dead.DeadLetters), 1)
 	}
@@ -369,7 +373,7 @@ func pageErrors(e *env.Env) {
 
 	for _, c := range claimed.Claims {
 		if c.ID == "a" {
-			e.Same("5 bytes of a claim's error", c.Failure, env.Failure("boom"))
+			e.Same("5 bytes of a claim's error", c.Failures, env.Failures("boom"))
 		}
 	}
 }

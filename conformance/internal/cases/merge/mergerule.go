@@ -566,7 +566,7 @@ func mergeRuleState(e *env.Env) {
 	e.Clock.Advance(time.Second)
 	e.Push(env.Entry("a", "q", 2))
 	h.Settle(env.Failed(c, "boom", time.Minute))
-	want := core.State{PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Failure: env.Failure("boom")}
+	want := core.State{PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Failures: env.Failures("boom")}
 	e.Same("the job", e.Queued("a"), env.Job("a", want, env.Pay("q", 2)))
 	e.Push(env.Entry("a", "o", 0))
 	e.Same("the job after a push that is superseded", e.Queued("a"), env.Job("a", want, env.Pay("q", 2)))

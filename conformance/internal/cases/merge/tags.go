@@ -154,7 +154,7 @@ func tagsByMergeRule(e *env.Env) {
 	e.Push(env.Tagged("a", "newest", 3, "z"))
 	h.Settle(env.Failed(c, "boom", 0))
 	want := env.Job("a",
-		core.State{PerformAt: env.Start, FirstPush: env.Start, Failure: env.Failure("boom"), Tags: env.Tags("x y z")},
+		core.State{PerformAt: env.Start, FirstPush: env.Start, Failures: env.Failures("boom"), Tags: env.Tags("x y z")},
 		env.Pay("newest", 3))
 	e.Same("the job put back", e.Queued("a"), want)
 
@@ -181,7 +181,7 @@ func tagsOfPutBacks(e *env.Env) {
 
 		e.Push(env.Tagged(id, "r", 3, "new"))
 		e.Same("pushed onto it", e.Queued(id).Tags, env.Tags("new old older"))
-		e.Same("its error", e.Queued(id).Failure.Text, s.PutBack.Failure.Text)
+		e.Same("its error", e.Queued(id).Failures.Newest().Text, s.PutBack.Failures.Newest().Text)
 
 		e.ByIDs(e.Store.Expedite, id)
 		c = h.One()
@@ -190,7 +190,7 @@ func tagsOfPutBacks(e *env.Env) {
 
 		h.Settle(end(c))
 		e.Same("put back onto a push", e.Queued(id).Tags, env.Tags("new newest old older"))
-		e.Same("the error of both", e.Queued(id).Failure.Text, s.PutBack.Failure.Text)
+		e.Same("the error of both", e.Queued(id).Failures.Newest().Text, s.PutBack.Failures.Newest().Text)
 
 		e.ByIDs(e.Store.Delete, id)
 	}
@@ -245,14 +245,14 @@ func tagsOfDead(e *env.Env) {
 	c := h.One()
 	s := env.Failed(c, "boom", 0)
 	s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
-	s.BuryFailure, s.Group = env.Failure("no use"), "g"
+	s.BuryFailures, s.Group = env.Failures("no use"), "g"
 	h.Settle(s)
 
 	want := core.DeadLetter{
 		ID:        "a",
 		Payloads:  []core.Payload{env.Pay("p", 1)},
 		ChangedAt: env.Start,
-		Failure:   env.Failure("no use"),
+		Failures:  env.Failures("no use"),
 		Group:     "g",
 		Tags:      env.Tags("x"),
 	}
@@ -261,8 +261,8 @@ func tagsOfDead(e *env.Env) {
 
 	e.Push(env.Tagged("a", "r", 3, "y"))
 	e.ByIDs(e.Store.Bury, "a")
-	want.Payloads, want.Failure.Text, want.Group, want.Tags =
-		append(want.Payloads, env.Pay("q", 2), env.Pay("r", 3)), "boom", core.BuriedByHand, env.Tags("x y")
+	want.Payloads, want.Failures, want.Group, want.Tags =
+		append(want.Payloads, env.Pay("q", 2), env.Pay("r", 3)), env.Failures("boom"), core.BuriedByHand, env.Tags("x y")
 	e.Same("buried by hand", e.DeadLetter("a"), want)
 
 	e.Push(env.Tagged("b", "p", 1, "z"))
@@ -271,7 +271,7 @@ func tagsOfDead(e *env.Env) {
 		ID:        "b",
 		Payloads:  []core.Payload{env.Pay("p", 1)},
 		ChangedAt: env.Start,
-		Failure:   core.Failure{Text: core.BuriedByHand},
+		Failures:  core.Failures{{Text: core.BuriedByHand}},
 		Group:     core.BuriedByHand,
 		Tags:      env.Tags("z"),
 	})
@@ -339,7 +339,7 @@ func tagsImported(e *env.Env) {
 			PerformAt:  env.Start,
 			RetryCount: retry,
 			FirstPush:  env.Start,
-			Failure:    env.Failure(text),
+			Failures:   env.Failures(text),
 			Tags:       env.Tags(list),
 		}
 	}
@@ -361,7 +361,7 @@ func tagsImportedAgain(e *env.Env) {
 			ID:        "a",
 			Payloads:  []core.Payload{env.Pay("p", 1)},
 			ChangedAt: at,
-			Failure:   env.Failure("boom"),
+			Failures:  env.Failures("boom"),
 			Group:     "g",
 			Tags:      env.Tags(list),
 		}
@@ -409,14 +409,14 @@ func tagsBesideErrors(e *env.Env) {
 			e.Push(env.Tagged(id, "p", 1, list), env.Entry(id, "q", 2))
 			s := env.Failed(h.One(), text, time.Hour)
 			s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
-			s.BuryFailure, s.Group = env.Failure(text), "g"
+			s.BuryFailures, s.Group = env.Failures(text), "g"
 			h.Settle(s)
 
 			e.Same("the error and the tags of the job",
-				fmt.Sprintf("%q %q", e.Queued(id).Failure.Text, e.Queued(id).Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
+				fmt.Sprintf("%q %q", e.Queued(id).Failures.Newest().Text, e.Queued(id).Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
 			dead := e.DeadLetter(id)
 			e.Same("those of the dead letter",
-				fmt.Sprintf("%q %q", dead.Failure.Text, dead.Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
+				fmt.Sprintf("%q %q", dead.Failures.Newest().Text, dead.Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
 
 			for bytes, want := range map[int]string{
 				-1:            "",
@@ -428,14 +428,14 @@ func tagsBesideErrors(e *env.Env) {
 				page, err := e.Store.Jobs(e.Ctx,
 					ports.JobsRequest{PageRequest: ports.PageRequest{Queue: env.Orders, Limit: 1, ErrorBytes: bytes}})
 				e.Must(err, "Jobs")
-				e.Same("a cut error, with the tags", fmt.Sprintf("%q %q", page.Jobs[0].Failure.Text, page.Jobs[0].Tags),
+				e.Same("a cut error, with the tags", fmt.Sprintf("%q %q", page.Jobs[0].Failures.Newest().Text, page.Jobs[0].Tags),
 					fmt.Sprintf("%q %q", want, env.Tags(list)))
 			}
 
 			e.ByIDs(e.Store.Bury, id)
 			letter := e.DeadLetter(id)
 			e.Same("those of a job buried by hand",
-				fmt.Sprintf("%q %q", letter.Failure.Text, letter.Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
+				fmt.Sprintf("%q %q", letter.Failures.Newest().Text, letter.Tags), fmt.Sprintf("%q %q", text, env.Tags(list)))
 		}
 	}
 }

@@ -78,7 +78,7 @@ type jobVector struct {
 	PerformAt  core.Instant `json:"perform_at_us"`
 	RetryCount int          `json:"retry_count"`
 	Recoveries int
-	Error      string
+	Errors     []string
 }
 
 func (v *jobVector) payloads() []core.Payload {
@@ -98,7 +98,16 @@ func (v *jobVector) entries(id string) []core.Entry {
 }
 
 func (v *jobVector) state() core.State {
-	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Failure: core.Failure{Text: v.Error}}
+	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Failures: textFailures(v.Errors)}
+}
+
+// textFailures returns failures with only these texts, the newest first.
+func textFailures(texts []string) core.Failures {
+	var list core.Failures
+	for _, text := range texts {
+		list = append(list, core.Failure{Text: text})
+	}
+	return list
 }
 
 // sameJob compares a queued job with a vector, which does not contain FirstPush.
@@ -187,7 +196,7 @@ func mergeReturned(e *env.Env, id string, v *mergeVectorCase) {
 	e.Push(v.Queued.entries(id)...)
 	e.Clock.Set(v.Now.Time())
 	h.Settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
-		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Failure: core.Failure{Text: v.Coming.Error},
+		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Failures: textFailures(v.Coming.Errors),
 	}})
 	h.Release()
 
@@ -255,7 +264,7 @@ func failureVector(e *env.Env, id string, v *failureVectorCase) {
 		want = core.DeadLetter{
 			ID:        id,
 			ChangedAt: v.Now,
-			Failure:   core.Failure{Text: b.Error},
+			Failures:  textFailures(b.Errors),
 			Group:     core.OtherGroup,
 			Payloads:  b.payloads(),
 		}
@@ -317,7 +326,7 @@ type awaitVectorCase struct {
 func awaitVector(e *env.Env, id string, v *awaitVectorCase) {
 	e.TB.Helper()
 	e.Clock.Set(v.Now.Time())
-	e.BringInJobs(env.Job(id, core.State{RetryCount: 3, FirstPush: v.FirstPush, Failure: env.Failure("boom")}, env.Pay("p", 1)))
+	e.BringInJobs(env.Job(id, core.State{RetryCount: 3, FirstPush: v.FirstPush, Failures: env.Failures("boom")}, env.Pay("p", 1)))
 
 	h := e.Acquire("n1")
 	c := h.One()
@@ -371,7 +380,7 @@ func movedVector(e *env.Env, id string, v *movedVectorCase) {
 		want = core.DeadLetter{
 			ID:        id,
 			ChangedAt: v.Now,
-			Failure:   s.BuryFailure,
+			Failures:  s.BuryFailures,
 			Group:     core.RecoveredGroup,
 			Payloads:  b,
 		}
@@ -425,7 +434,7 @@ func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
 		want = core.DeadLetter{
 			ID:        id,
 			ChangedAt: v.Now,
-			Failure:   s.BuryFailure,
+			Failures:  s.BuryFailures,
 			Group:     core.RecoveredGroup,
 			Payloads:  b,
 		}

@@ -156,7 +156,7 @@ func inputOddIDs(e *env.Env) {
 		e.Same("the dead letter", e.DeadLetter(id), core.DeadLetter{
 			ID:        id,
 			ChangedAt: env.Start,
-			Failure:   env.Failure(id),
+			Failures:  env.Failures(id),
 			Group:     core.OtherGroup,
 			Payloads:  []core.Payload{env.Pay(id, 1)},
 		})

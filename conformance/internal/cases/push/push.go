@@ -149,7 +149,7 @@ func pushKeepsBackoff(e *env.Env) {
 	e.Push(env.Entry("a", "p", 1))
 	h := e.Acquire("n1")
 	h.Settle(env.Failed(h.One(), "boom", time.Hour))
-	want := core.State{PerformAt: env.Start.Add(time.Hour), FirstPush: env.Start, Failure: env.Failure("boom")}
+	want := core.State{PerformAt: env.Start.Add(time.Hour), FirstPush: env.Start, Failures: env.Failures("boom")}
 	for _, kind := range []core.RuleKind{core.Keep, core.Earliest, core.Debounce} {
 		e.PushBy(core.PushRule{Kind: kind, Limit: 9 * time.Hour},
 			env.EntryAt("a", "q", 2, env.Start), env.EntryAt("a", "r", 3, env.Start.Add(2*time.Hour)))

@@ -79,7 +79,7 @@ func urgentBackoff(e *env.Env) {
 	e.Push(env.Urgent("a", "q", 2, time.Hour))
 	e.Push(env.Urgent("a", "r", 3, time.Hour), env.Entry("b", "p", 1))
 	e.Same("the state",
-		e.Queued("a").State, core.State{PerformAt: env.Start.Add(time.Hour), FirstPush: env.Start, Failure: env.Failure("boom")})
+		e.Queued("a").State, core.State{PerformAt: env.Start.Add(time.Hour), FirstPush: env.Start, Failures: env.Failures("boom")})
 	e.Same("what is claimed", h.One().ID, "b")
 }
 

@@ -158,7 +158,7 @@ func storeFinds(e *env.Env) {
 		DeadLetter: &ports.DeadLetterView{DeadLetter: core.DeadLetter{
 			ID:        "a",
 			ChangedAt: env.Start,
-			Failure:   core.Failure{Text: core.BuriedByHand},
+			Failures:  core.Failures{{Text: core.BuriedByHand}},
 			Group:     core.BuriedByHand,
 			Payloads:  env.TwoPayloads(),
 		}, Count: 2},

@@ -205,7 +205,7 @@ func holdSteps(e *env.Env) {
 
 	for name, do := range steps {
 		e.Hold("held", env.Pay("p", 1), env.Pay("q", 2))
-		e.Place("backoff", core.State{PerformAt: e.Now().Add(time.Hour), RetryCount: 3, Failure: env.Failure("boom")},
+		e.Place("backoff", core.State{PerformAt: e.Now().Add(time.Hour), RetryCount: 3, Failures: env.Failures("boom")},
 			env.Pay("p", 1), env.Pay("q", 2))
 		e.FailAll("failed")
 		e.Push(env.EntryAt("never", "p", 1, core.MaxInstant))
@@ -261,7 +261,7 @@ func holdAgain(e *env.Env) {
 	fail()
 
 	want := env.HeldState()
-	want.RetryCount, want.Failure.Text = 1, "boom again"
+	want.RetryCount, want.Failures = 1, env.Failures("boom again", "boom again", "boom")
 	e.Same("the job after the last failure", e.Queued("a"), env.Job("a", want, env.Pay("p", 1), env.Pay("q", 2)))
 }
 
@@ -295,7 +295,7 @@ func holdBuryFirst(e *env.Env) {
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
 		ID:        "a",
 		ChangedAt: e.Now(),
-		Failure:   env.Failure("boom"),
+		Failures:  env.Failures("boom"),
 		Group:     core.BuriedByHand,
 		Payloads:  []core.Payload{env.Pay("p", 1)},
 	})
@@ -327,7 +327,7 @@ func continues(e *env.Env, h *env.Holder, name string, do env.JobStep) {
 
 	c := h.One()
 	e.Same("the claimed payloads", c.Payloads, []core.Payload{env.Pay("q", 2)})
-	e.Same("the claimed job's error", c.Failure.Text, "boom")
+	e.Same("the claimed job's error", c.Failures.Newest().Text, "boom")
 }
 
 // firstSteps are the methods that handle first payloads.
@@ -362,10 +362,10 @@ func firstFresh(e *env.Env) {
 
 func firstBackoff(e *env.Env) {
 	for name, do := range firstSteps(e) {
-		e.Place("a", core.State{PerformAt: e.Now().Add(time.Hour), RetryCount: 3, Failure: env.Failure("boom")},
+		e.Place("a", core.State{PerformAt: e.Now().Add(time.Hour), RetryCount: 3, Failures: env.Failures("boom")},
 			env.Pay("p", 1), env.Pay("q", 2))
 		e.Reported("how many "+name+" handled", e.Firsts(do, "a", "p").Handled, 1)
-		want := core.State{PerformAt: e.Now(), RetryCount: core.FreshRetryCount, FirstPush: env.Start, Failure: env.Failure("boom")}
+		want := core.State{PerformAt: e.Now(), RetryCount: core.FreshRetryCount, FirstPush: env.Start, Failures: env.Failures("boom")}
 		e.Same("the rest after "+name, e.Queued("a"), env.Job("a", want, env.Pay("q", 2)))
 		e.ByIDs(e.Store.Delete, "a")
 	}

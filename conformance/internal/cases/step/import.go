@@ -79,7 +79,7 @@ func oddLetters() []core.DeadLetter {
 		{
 			ID:        "b",
 			ChangedAt: env.Start - 1,
-			Failure:   env.Failure("\u00e9\n\t\u2028"),
+			Failures:  env.Failures("\u00e9\n\t\u2028", "", "3", "4", "5"),
 			Group:     "g\u00e9",
 			Payloads: []core.Payload{
 				env.Pay("p", -math.MaxFloat64),
@@ -94,7 +94,7 @@ func oddLetters() []core.DeadLetter {
 		{
 			ID:        "c",
 			ChangedAt: core.MaxInstant,
-			Failure:   env.Failure(strings.Repeat("e", core.MaxErrorBytes)),
+			Failures:  env.Failures(strings.Repeat("e", core.MaxErrorBytes)),
 			Group:     strings.Repeat("g", core.MaxGroupBytes),
 			Payloads: []core.Payload{
 				meta(env.Pay("p", 1), "only"),
@@ -197,7 +197,7 @@ func importLater(e *env.Env) {
 	e.Same("after an earlier one", e.DeadLetter("a"), env.Letter("a", 5, env.TwoPayloads()...))
 
 	other := env.Letter("a", 5, env.Pay("p", 9))
-	other.Failure.Text, other.Group = "other", "other group"
+	other.Failures, other.Group = env.Failures("other"), "other group"
 	e.Unchanged("one of the same time", func() {
 		e.Reported("how many of the same time were imported", e.BringIn(other), 0)
 	})
@@ -213,7 +213,7 @@ func importLater(e *env.Env) {
 	want := core.DeadLetter{
 		ID:        "a",
 		ChangedAt: env.Seconds(60),
-		Failure:   core.Failure{Text: core.BuriedByHand},
+		Failures:  core.Failures{{Text: core.BuriedByHand}},
 		Group:     core.BuriedByHand,
 		Payloads:  []core.Payload{env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3)},
 	}
@@ -401,10 +401,14 @@ func importRefuses(e *env.Env) {
 			core.ErrInvalidTime,
 		},
 		"a long error": {
-			change(func(d *core.DeadLetter) { d.Failure.Text = strings.Repeat("e", core.MaxErrorBytes+1) }),
+			change(func(d *core.DeadLetter) { d.Failures = env.Failures(strings.Repeat("e", core.MaxErrorBytes+1)) }),
 			ports.ErrInvalidRequest,
 		},
-		"an error with NUL": {change(func(d *core.DeadLetter) { d.Failure.Text = "\x00" }), ports.ErrInvalidRequest},
+		"long errors together": {
+			change(func(d *core.DeadLetter) { d.Failures = env.Failures(strings.Repeat("e", core.MaxErrorBytes), "e") }),
+			ports.ErrInvalidRequest,
+		},
+		"an error with NUL": {change(func(d *core.DeadLetter) { d.Failures = env.Failures("\x00") }), ports.ErrInvalidRequest},
 		"no group":          {change(func(d *core.DeadLetter) { d.Group = "" }), ports.ErrInvalidRequest},
 		"a long group": {
 			change(func(d *core.DeadLetter) { d.Group = strings.Repeat("g", core.MaxGroupBytes+1) }),

@@ -81,7 +81,7 @@ func oddJobs() []core.Job {
 				RetryCount: 24,
 				Recoveries: 1,
 				FirstPush:  12345,
-				Failure:    env.Failure("\u00e9\n\t\u2028"),
+				Failures:   env.Failures("\u00e9\n\t\u2028"),
 			},
 			env.Pay("p", -math.MaxFloat64), meta(env.Pay("\x00\xff", -1), "\x00m"),
 			env.Pay("q", math.SmallestNonzeroFloat64),
@@ -93,7 +93,7 @@ func oddJobs() []core.Job {
 				RetryCount: core.FreshRetryCount,
 				Recoveries: 5,
 				FirstPush:  env.Start.Add(time.Minute),
-				Failure:    env.Failure("of the rest"),
+				Failures:   env.Failures("of the rest", "", "3", "4", "5"),
 			},
 			meta(env.Pay("p", 1), "only")),
 		env.Job("d", env.Retrying(env.Start.Add(time.Hour), 3), many(20)...),
@@ -103,7 +103,7 @@ func oddJobs() []core.Job {
 				RetryCount: math.MaxInt32,
 				Recoveries: math.MaxInt32,
 				FirstPush:  core.MaxInstant,
-				Failure:    env.Failure(strings.Repeat("e", core.MaxErrorBytes)),
+				Failures:   env.Failures(strings.Repeat("e", core.MaxErrorBytes)),
 			},
 			env.Pay("p", 1)),
 	}
@@ -198,12 +198,12 @@ func importJobsState(e *env.Env) {
 		"one with fewer failures": {env.Retrying(later, 2), env.Retrying(env.Start, 1), env.Retrying(later, 2)},
 		"another one with as many failures": {
 			env.Retrying(later, 2),
-			core.State{PerformAt: env.Start, RetryCount: 2, FirstPush: env.Start, Failure: env.Failure("other")},
+			core.State{PerformAt: env.Start, RetryCount: 2, FirstPush: env.Start, Failures: env.Failures("other")},
 			env.Retrying(later, 2),
 		},
 		"a fresh one with an error onto a fresh": {
 			env.Fresh(later),
-			core.State{PerformAt: env.Start, RetryCount: -1, FirstPush: env.Start, Failure: env.Failure("of the rest")},
+			core.State{PerformAt: env.Start, RetryCount: -1, FirstPush: env.Start, Failures: env.Failures("of the rest")},
 			env.Fresh(env.Start),
 		},
 	} {
@@ -363,7 +363,7 @@ func importOnlyPaused(e *env.Env) {
 // importJobsHeld imports held jobs with RetryCount 0, as after a recovery, so that RetryCount does
 // not decide which state stays.
 func importJobsHeld(e *env.Env) {
-	held := core.State{PerformAt: core.MaxInstant, FirstPush: env.Start, Failure: env.Failure("gone")}
+	held := core.State{PerformAt: core.MaxInstant, FirstPush: env.Start, Failures: env.Failures("gone")}
 	longer := held
 	longer.RetryCount = 2
 
@@ -442,10 +442,14 @@ func importJobsRefused(e *env.Env) {
 			ports.ErrInvalidRequest,
 		},
 		"a long error": {
-			change(func(j *core.Job) { j.Failure.Text = strings.Repeat("e", core.MaxErrorBytes+1) }),
+			change(func(j *core.Job) { j.Failures = env.Failures(strings.Repeat("e", core.MaxErrorBytes+1)) }),
 			ports.ErrInvalidRequest,
 		},
-		"an error with NUL": {change(func(j *core.Job) { j.Failure.Text = "\x00" }), ports.ErrInvalidRequest},
+		"six failures": {
+			change(func(j *core.Job) { j.Failures = env.Failures("1", "2", "3", "4", "5", "6") }),
+			ports.ErrInvalidRequest,
+		},
+		"an error with NUL": {change(func(j *core.Job) { j.Failures = env.Failures("\x00") }), ports.ErrInvalidRequest},
 	} {
 		importRefused(e, name, e.ImportJobs(good, bad.job), bad.want)
 	}

@@ -144,7 +144,7 @@ func reviveClaimed(e *env.Env) {
 
 	h.Settle(env.Failed(c, "boom", time.Hour))
 	e.Same("after the claimed one failed", e.Queued("a"), env.Job("a", core.State{
-		PerformAt: e.Now().Add(time.Hour), FirstPush: c.FirstPush, Failure: env.Failure("boom"),
+		PerformAt: e.Now().Add(time.Hour), FirstPush: c.FirstPush, Failures: env.Failures("boom"),
 	}, env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3)))
 }
 
@@ -297,7 +297,7 @@ func editReplaces(e *env.Env) {
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
 		ID:        "a",
 		ChangedAt: e.Now(),
-		Failure:   env.Failure("no use"),
+		Failures:  env.Failures("no use"),
 		Group:     core.OtherGroup,
 		Payloads:  []core.Payload{p, env.Pay("o", 2)},
 	})

@@ -94,14 +94,14 @@ func buryMoves(e *env.Env) {
 	e.Same("a failed job", e.DeadLetter("failed"), core.DeadLetter{
 		ID:        "failed",
 		ChangedAt: e.Now(),
-		Failure:   env.Failure("boom"),
+		Failures:  env.Failures("boom"),
 		Group:     core.BuriedByHand,
 		Payloads:  []core.Payload{env.Pay("q", 0), env.Pay("p", 1)},
 	})
 	e.Same("a fresh job", e.DeadLetter("fresh"), core.DeadLetter{
 		ID:        "fresh",
 		ChangedAt: e.Now(),
-		Failure:   core.Failure{Text: core.BuriedByHand},
+		Failures:  core.Failures{{Text: core.BuriedByHand}},
 		Group:     core.BuriedByHand,
 		Payloads:  []core.Payload{env.Pay("p", 1), env.Pay("q", 2)},
 	})
@@ -118,7 +118,7 @@ func buryMerges(e *env.Env) {
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
 		ID:        "a",
 		ChangedAt: e.Now(),
-		Failure:   core.Failure{Text: core.BuriedByHand},
+		Failures:  core.Failures{{Text: core.BuriedByHand}},
 		Group:     core.BuriedByHand,
 		Payloads:  []core.Payload{env.Pay("p1", 1), env.Pay("p3", 1), env.Pay("p2", 2), env.Pay("p4", 4)},
 	})

@@ -102,7 +102,7 @@ func payloadSettles(e *env.Env) {
 }
 
 func payloadRestarts(e *env.Env) {
-	state := core.State{PerformAt: env.Start, RetryCount: 3, FirstPush: env.Start, Failure: env.Failure("boom")}
+	state := core.State{PerformAt: env.Start, RetryCount: 3, FirstPush: env.Start, Failures: env.Failures("boom")}
 	e.Place("a", state, env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3))
 	h := e.Acquire("n1")
 	left := settlePayload(e, h.One(), 1)
@@ -116,7 +116,7 @@ func payloadRestarts(e *env.Env) {
 }
 
 func payloadOrphan(e *env.Env) {
-	state := core.State{PerformAt: env.Start, RetryCount: 3, FirstPush: env.Start, Failure: env.Failure("boom")}
+	state := core.State{PerformAt: env.Start, RetryCount: 3, FirstPush: env.Start, Failures: env.Failures("boom")}
 	e.Place("a", state, env.Pay("p", 1), env.Pay("q", 2))
 	left := settlePayload(e, e.Acquire("n1").One(), 0)
 	e.Clock.Advance(env.TTL + time.Microsecond)
@@ -140,7 +140,7 @@ func payloadReceipts(e *env.Env) {
 	e.Reported("the skipped settlements", reply.Skipped, []int{0, 2})
 	e.Same("the job put back", e.Queued("a"), core.Job{
 		ID:       "a",
-		State:    core.State{PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Failure: env.Failure("boom")},
+		State:    core.State{PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Failures: env.Failures("boom")},
 		Payloads: []core.Payload{env.Pay("r", 3)},
 	})
 	e.CountsMatch(env.Orders, 0, 1)

@@ -23,16 +23,16 @@ func transactionTags(e *env.Env) {
 	e.Must(err, "Push in a transaction")
 
 	s := env.Failed(claims[1], "boom", 0)
-	s.Except, s.BuryFailure.Text, s.Group = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}, "no use", "g"
+	s.Except, s.BuryFailures, s.Group = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}, env.Failures("no use"), "g"
 	e.Must(tx.Settle(e.Ctx, e.Shard, []core.Settlement{s}), "Settle in a transaction")
 	e.Must(tx.Commit(e.Ctx), "Commit")
 
 	e.Same("pushed beside a claim", e.Queued("a").Tags, env.Tags("y"))
 	e.Same("pushed", e.Queued("c").Tags, env.Tags("y"))
 	e.Same("the job put back", e.Queued("b").Tags, env.Tags("x"))
-	e.Same("its error", e.Queued("b").Failure.Text, "boom")
+	e.Same("its error", e.Queued("b").Failures.Newest().Text, "boom")
 	e.Same("the dead letter", e.DeadLetter("b").Tags, env.Tags("x"))
-	e.Same("its error", e.DeadLetter("b").Failure.Text, "no use")
+	e.Same("its error", e.DeadLetter("b").Failures.Newest().Text, "no use")
 
 	h.Settle(env.Failed(claims[0], "boom", 0))
 	e.Same("put back onto it", e.Queued("a").Tags, env.Tags("x y"))
@@ -91,7 +91,7 @@ func settlerSettles(e *env.Env) {
 	), "Settle")
 
 	e.Same("the job put back", e.Queued("b").State, core.State{
-		PerformAt: env.Start.Add(time.Minute), FirstPush: env.Start, Failure: env.Failure("boom"),
+		PerformAt: env.Start.Add(time.Minute), FirstPush: env.Start, Failures: env.Failures("boom"),
 	})
 
 	e.Same("the dead", e.DeadIDs(), []string{"c"})
@@ -282,7 +282,7 @@ func transactionPutBack(e *env.Env) {
 	e.Same("the claims during its backoff", h.Claim(1), nil)
 	e.Same("the queued job", e.Queued("a"), core.Job{
 		ID:       "a",
-		State:    core.State{PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Failure: env.Failure("boom")},
+		State:    core.State{PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Failures: env.Failures("boom")},
 		Payloads: []core.Payload{env.Pay("first", 1), env.Pay("second", 2)},
 	})
 }

@@ -32,6 +32,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "repeat", Cases: repeatCases()},
 		{Name: "skip", Cases: skipCases()},
 		{Name: "settle", Cases: settleCases()},
+		{Name: "failures", Cases: failuresCases()},
 		{Name: "claim", Cases: claimCases()},
 		{Name: "recovered", Cases: recoveredCases()},
 		{Name: "begin", Cases: beginCases()},

@@ -183,7 +183,7 @@ func claimLeavesState(e *env.Env) {
 		RetryCount: 4,
 		Recoveries: 2,
 		FirstPush:  env.Start,
-		Failure:    env.Failure("boom"),
+		Failures:   env.Failures("boom"),
 	}
 	e.Place("a", state, env.Pay("p", 1), env.Pay("q", 2))
 
@@ -201,7 +201,7 @@ func claimLeavesState(e *env.Env) {
 		ID:      "a",
 		Receipt: c.Receipt,
 		Rest:    core.Requeue,
-		PutBack: core.PutBack{SameTime: true, RetryCount: 4, Recoveries: 2, Failure: env.Failure("boom")},
+		PutBack: core.PutBack{SameTime: true, RetryCount: 4, Recoveries: 2, Failures: env.Failures("boom")},
 	})
 
 	e.Same("the job put back", e.Queued("a"), env.Job("a", state, env.Pay("p", 1), env.Pay("q", 2)))

@@ -57,7 +57,7 @@ func mixedSkipped(e *env.Env) {
 	reply := h.Settle(env.Buried(never, "of nobody"),
 		env.Buried(other, "of a"), env.Failed(claims[1], "of b", time.Hour))
 	e.Reported("the skipped", reply.Skipped, []int{0, 1})
-	e.Same("the error of the second", e.Queued("b").Failure.Text, "of b")
+	e.Same("the error of the second", e.Queued("b").Failures.Newest().Text, "of b")
 	e.Same("the dead", e.DeadIDs(), nil)
 	e.Same("the first", e.Claimed("a"), claims[0])
 }

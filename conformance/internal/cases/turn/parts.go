@@ -70,7 +70,7 @@ func suspect(e *env.Env, recoveries int) (*env.Holder, core.Claim) {
 		RetryCount: 2,
 		Recoveries: recoveries,
 		FirstPush:  env.Start,
-		Failure:    env.Failure("boom"),
+		Failures:   env.Failures("boom"),
 		Tags:       env.Tags("blue red"),
 	}
 	e.Place("a",

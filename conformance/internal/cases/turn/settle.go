@@ -12,13 +12,13 @@ import (
 func settleErrorTexts(e *env.Env) {
 	h, c := e.ClaimedJob()
 	for _, odd := range append(env.NoTexts(), strings.Repeat("é", core.MaxErrorBytes)) {
-		s := env.Failed(c, odd, 0)
-		s.PutBack.Failure.Node = odd
+		s := env.Failed(c, "", 0)
+		s.PutBack.Failures = core.Failures{{Node: odd, Text: odd}}
 		c = h.One(s)
-		e.Same("the job's failure", c.Failure, s.PutBack.Failure.Stored())
+		e.Same("the job's failure", c.Failures, s.PutBack.Failures.Stored())
 	}
 	h.Settle(env.Buried(c, "a\x00\xff"))
-	e.Same("the dead letter's error", e.DeadLetter("a").Failure.Text, core.ErrorText("a\x00\xff"))
+	e.Same("the dead letter's error", e.DeadLetter("a").Failures.Newest().Text, core.ErrorText("a\x00\xff"))
 }
 
 const ruleApply = "Turn: a settlement changes its job as core.Settlement.Apply does"
@@ -76,8 +76,8 @@ func settleCases() []env.Case {
 			Check: settleClamps,
 		},
 		{
-			Name:  "keeps failures as Failure.Stored returns them",
-			Rule:  "Settlement: PutBack.Failure and BuryFailure are stored as Failure.Stored returns them",
+			Name:  "keeps failures as Failures.Stored returns them",
+			Rule:  "Settlement: PutBack.Failures and BuryFailures are stored as Failures.Stored returns them",
 			Check: settleErrorTexts,
 		},
 		{
@@ -103,7 +103,7 @@ func settleFailed(e *env.Env) {
 	h, c := e.ClaimedJob()
 	h.Settle(env.Failed(c, "boom", time.Minute))
 	e.Same("the job", e.Queued("a"), env.Job("a", core.State{
-		PerformAt: e.Now().Add(time.Minute), RetryCount: 0, FirstPush: env.Start, Failure: env.Failure("boom"),
+		PerformAt: e.Now().Add(time.Minute), RetryCount: 0, FirstPush: env.Start, Failures: env.Failures("boom"),
 	}, env.ThreePayloads()...))
 	e.Same("the retries", e.Counts().Retrying, int64(1))
 }
@@ -184,7 +184,7 @@ func settleBuried(e *env.Env) {
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
 		ID:        "a",
 		ChangedAt: e.Now(),
-		Failure:   env.Failure("no use"),
+		Failures:  env.Failures("no use"),
 		Group:     core.OtherGroup,
 		Payloads:  env.ThreePayloads(),
 	})
@@ -213,7 +213,7 @@ func settleDivides(e *env.Env) {
 	e.Same("what was buried", e.DeadLetter("a"), core.DeadLetter{
 		ID:        "a",
 		ChangedAt: e.Now(),
-		Failure:   env.Failure("third"),
+		Failures:  env.Failures("third"),
 		Group:     "of the third",
 		Payloads:  []core.Payload{env.Pay("p3", 3)},
 	})
@@ -241,11 +241,11 @@ func settleKeepsMeta(e *env.Env) {
 func settleKeepsError(e *env.Env) {
 	h, c := e.ClaimedJob()
 	c = h.One(env.Failed(c, "boom", 0))
-	e.Same("the claimed job's error", c.Failure.Text, "boom")
+	e.Same("the claimed job's error", c.Failures.Newest().Text, "boom")
 	c = h.One(env.Snoozed(c, 0))
-	e.Same("the error after a snooze", c.Failure.Text, "boom")
+	e.Same("the error after a snooze", c.Failures.Newest().Text, "boom")
 	h.Settle(env.Failed(c, "crash", 0))
-	e.Same("the newest error", e.Queued("a").Failure.Text, "crash")
+	e.Same("the newest error", e.Queued("a").Failures.Newest().Text, "crash")
 }
 
 // settleForgets pushes for an id whose job failed, was recovered, and then was done.
@@ -266,7 +266,7 @@ func settleMerges(e *env.Env) {
 	e.Push(env.EntryAt("a", "p2", 1, 5), env.EntryAt("a", "p3", 9, 5), env.EntryAt("a", "p4", 4, 5))
 	h.Settle(env.Failed(c, "boom", time.Minute))
 	e.Same("the merged job", e.Queued("a"), env.Job("a", core.State{
-		PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Failure: env.Failure("boom"),
+		PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Failures: env.Failures("boom"),
 	}, env.Pay("p1", 1), env.Pay("p2", 1), env.Pay("p3", 3), env.Pay("p4", 4)))
 	counts := e.Counts()
 	e.Same("fresh and retries", [2]int64{counts.Fresh, counts.Retrying}, [2]int64{0, 1})
@@ -278,7 +278,7 @@ func settleMergesRecoveries(e *env.Env) {
 		RetryCount: 2,
 		Recoveries: 2,
 		FirstPush:  env.Start,
-		Failure:    env.Failure("boom"),
+		Failures:   env.Failures("boom"),
 	}, env.Pay("p", 1), env.Pay("q", 2))
 	h := e.Acquire("n1")
 	c := h.Cut(1)
@@ -289,7 +289,7 @@ func settleMergesRecoveries(e *env.Env) {
 		RetryCount: 3,
 		Recoveries: 1,
 		FirstPush:  env.Start,
-		Failure:    env.Failure("crash"),
+		Failures:   env.Failures("crash", "boom"),
 	}, env.Pay("p", 1), env.Pay("q", 2)))
 }
 
@@ -302,7 +302,7 @@ func settleMergesDead(e *env.Env) {
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
 		ID:        "a",
 		ChangedAt: e.Now(),
-		Failure:   env.Failure("second"),
+		Failures:  env.Failures("second"),
 		Group:     core.OtherGroup,
 		Payloads:  []core.Payload{env.Pay("p0", 0), env.Pay("p1", 1), env.Pay("p2", 1), env.Pay("p3", 3)},
 	})
@@ -335,9 +335,9 @@ func settleLongError(e *env.Env) {
 	h, c := e.ClaimedJob()
 	text := core.ErrorText(strings.Repeat("é'\"\\%s\n\t", core.MaxErrorBytes))
 	c = h.One(env.Failed(c, text, 0))
-	e.Same("the job's error", c.Failure.Text, text)
+	e.Same("the job's error", c.Failures.Newest().Text, text)
 	h.Settle(env.Buried(c, text))
-	e.Same("the dead letter's error", e.DeadLetter("a").Failure.Text, text)
+	e.Same("the dead letter's error", e.DeadLetter("a").Failures.Newest().Text, text)
 }
 
 // skipCases are about settlements of claims that don't exist.
@@ -448,7 +448,7 @@ func skipBesideTheRight(e *env.Env) {
 
 	reply := h.Settle(env.Done(before), env.Failed(c, "boom", 0), env.Done(behind))
 	e.Reported("the skipped", reply.Skipped, []int{0, 2})
-	e.Same("the error of the job put back", e.Queued("a").Failure.Text, "boom")
+	e.Same("the error of the job put back", e.Queued("a").Failures.Newest().Text, "boom")
 
 	c = h.One()
 	before, behind = c, c

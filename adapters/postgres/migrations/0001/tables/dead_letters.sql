@@ -13,6 +13,6 @@ CREATE TABLE {schema}.dead_letters (
 CREATE INDEX dead_letters_time ON {schema}.dead_letters (shard, changed_at, id);
 CREATE INDEX dead_letters_group ON {schema}.dead_letters (shard, grp, changed_at, id);
 COMMENT ON COLUMN {schema}.dead_letters.changed_at IS 'When a payload was last added or edited';
-COMMENT ON COLUMN {schema}.dead_letters.failures IS 'As jobs.failures; the first is why the newest payload was buried';
+COMMENT ON COLUMN {schema}.dead_letters.failures IS 'As jobs.failures; the newest is why the newest payload was buried';
 COMMENT ON COLUMN {schema}.dead_letters.tags IS 'As jobs.tags, of all its jobs';
 COMMENT ON COLUMN {schema}.dead_letters.grp IS 'The group that it is counted in: see dead_groups';

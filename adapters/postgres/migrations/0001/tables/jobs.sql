@@ -34,6 +34,6 @@ COMMENT ON COLUMN {schema}.jobs.data IS 'NULL if all payloads of the job are in 
 COMMENT ON COLUMN {schema}.jobs.low IS 'No payload of the job in the table payloads has a smaller score: claims need not pass over those that are gone';
 COMMENT ON COLUMN {schema}.jobs.has_more IS 'Whether the table payloads may hold more of this job';
 COMMENT ON COLUMN {schema}.jobs.parked IS 'Whether a turn has passed over the job since its id is claimed; false for the others of such ids';
-COMMENT ON COLUMN {schema}.jobs.failures IS 'The last failure in a list, as {"at", "node", "text"}; NULL if there is none';
+COMMENT ON COLUMN {schema}.jobs.failures IS 'The last failures, the newest first, each as {"at", "node", "text"}; NULL if there is none';
 COMMENT ON COLUMN {schema}.jobs.tags IS 'core.Tags: in order of their bytes, with chr(31) between them';
 COMMENT ON COLUMN {schema}.jobs.prior_retry_count IS 'retry_count before the last merge, by which an upsert sees what it met; NULL if nothing has merged into the job';
