@@ -115,7 +115,7 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	case wrong.OwnerGone, wrong.Crashes:
 		w.Href, w.Link = href("busy", "q", l.Queue), "running"
 	case wrong.Failing:
-		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries"), "retries"
+		w.Href, w.Link = href("errors", "q", l.Queue), "errors"
 	case wrong.NearMorgue:
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries", "sort", "count", "desc", "1"), "retries"
 	case wrong.TicksLate, wrong.BrokenSchedule:
