@@ -139,7 +139,8 @@ func (e *ErrorEntry) failedAt() time.Time {
 // queues. A group of dead letters with another name, such as that of ServerOptions.ErrorGroup,
 // keeps it, and so do jobs whose error is that of a dead letter of the group.
 //
-// Stores count dead letters by group, so these counts are exact. Jobs have no such counts. Errors
+// Stores count dead letters by group, so these counts are exact, for the 1,000 largest groups of
+// each queue. Jobs have no such counts. Errors
 // reads at most [MaxErrorEntries] jobs and dead letters, shared among the queues and states: the
 // jobs that are due first, the held jobs in order of id, and the newest dead letters. If there are
 // more, the counts of jobs are those of a sample, and ErrorGroup.Sample is true.
@@ -343,6 +344,9 @@ func (g *errorGrouping) count(ctx context.Context, stats []QueueStats) error {
 		groups, err := g.inspector.Groups(ctx, queue, ports.MaxPage)
 		if err = g.without(err); err != nil {
 			return err
+		}
+		if groups.Total > len(groups.Groups) {
+			g.partly[queue] = true
 		}
 		for _, found := range groups.Groups {
 			key, cut := errorgroup.Text(found.Name)

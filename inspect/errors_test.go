@@ -220,6 +220,20 @@ func TestErrorsAreASample(t *testing.T) {
 	}
 }
 
+// Of a queue with very many groups the largest are counted, and marked.
+func TestErrorsOfVeryManyGroups(t *testing.T) {
+	s := newFixture(t)
+	s.deadOf("largest", "a", "b")
+	for n := range 1100 {
+		s.deadOf(fmt.Sprintf("error %c%c%c", 'a'+n%26, 'a'+n/26%26, 'a'+n/676), fmt.Sprint("id-", n))
+	}
+	got := s.errorsOf(inspect.ErrorsOptions{Limit: 1})
+	want := []brief{{Name: "largest", Dead: 2, Sample: true}}
+	if diff := cmp.Diff(want, briefOf(got.Groups)); diff != "" || got.Total != 1000 || got.Dead != 1102 {
+		t.Errorf("%d groups, %d dead (-want +got):\n%s", got.Total, got.Dead, diff)
+	}
+}
+
 // The entries that were read are counted by the half hour of their last failure.
 func TestErrorsHaveSteps(t *testing.T) {
 	s := newFixture(t)
