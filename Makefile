@@ -55,8 +55,10 @@ RACING := . ./adapters/dashboard ./adapters/httpapi ./adapters/memory ./adapters
 PLAIN = $(filter-out $(shell go list $(RACING)) %/internal/repository,$(shell go list ./...))
 
 # The packages of the other modules, and that package. Those with servers always run, because the
-# go command's cache doesn't know which servers they found.
-OTHERS = $(filter-out $(shell go list ./...),$(shell go list work)) ./internal/repository
+# go command's cache doesn't know which servers they found. The longest come first, so that the
+# others run beside them.
+LONGEST := github.com/skeinq/skein/internal/integration/postgres github.com/skeinq/skein/internal/integration/redis
+OTHERS = $(LONGEST) $(filter-out $(LONGEST) $(shell go list ./...),$(shell go list work)) ./internal/repository
 
 # The tests that must pass before each push, from a fresh clone. All three commands run, also after
 # a failure. Each ends with its failed tests.
