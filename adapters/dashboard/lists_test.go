@@ -110,6 +110,29 @@ func TestAnIDInSeveralQueues(t *testing.T) {
 	says(t, h.get("/id?q=orders&id=zz"), "Nothing is queued, claimed or dead for this id")
 }
 
+// A queue that was forgotten since the last look is no problem of a search.
+func TestASearchAfterAQueueIsForgotten(t *testing.T) {
+	some := false
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if some && a.Queue == "" {
+			return errors.New("not all")
+		}
+		return nil
+	}}})
+	h.declare("mails", 1)
+	h.push("orders", "x", 0, "p")
+	h.get("/")
+	if err := h.store.Forget(t.Context(), "mails"); err != nil {
+		t.Fatal(err)
+	}
+	for _, some = range []bool{false, true} {
+		w := answerOf(h.board, request(http.MethodGet, "/search?for=x", nil))
+		if to := w.Header().Get("Location"); to != "id?id=x&q=orders" {
+			t.Errorf("only some queues %v: it leads to %q: %d %s", some, to, w.Code, words(w.Body.String()))
+		}
+	}
+}
+
 // An id that only has schedules is found.
 func TestAnIDWithSchedulesIsFound(t *testing.T) {
 	h := newHouse(t, Options{})
