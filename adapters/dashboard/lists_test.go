@@ -456,6 +456,12 @@ func TestThePastOfAnID(t *testing.T) {
 	}
 
 	h.advance(2 * time.Hour)
+	claims := h.turn("orders", core.ShardOf("a", houseShards), 1)
+	page = h.get("/id?q=orders&id=a")
+	says(t, page, "Failure 7 503 at 7 worker-c", "Failure 3 503 at 3")
+	saysNot(t, page, "Next run", "No failure is known")
+	untouched := core.RetryPolicy{}.Settlement(&claims[0], &core.Outcome{Kind: core.Untouched}, 0)
+	h.turn("orders", core.ShardOf("a", houseShards), 0, untouched)
 	h.end("orders", core.Buried, "gave up")
 	page = h.get("/id?q=orders&id=a")
 	says(t, page, "Last failure before the morgue gave up", "Failure 503 at 7", "Failure 503 at 4")
