@@ -71,7 +71,7 @@ func (s *sight) of(whole *snapshot) *snapshot {
 	}
 	for _, n := range whole.view.Nodes {
 		if slices.ContainsFunc(n.Queues, s.sees) {
-			part.view.Nodes = append(part.view.Nodes, n)
+			part.view.Nodes = append(part.view.Nodes, *s.server(&n))
 		}
 	}
 	for _, sh := range whole.view.Unreached {
