@@ -158,6 +158,7 @@ func (i *Inspector) Errors(ctx context.Context, o ErrorsOptions) (Errors, error)
 		o:         &o,
 		rows:      map[string]*errorRow{},
 		keys:      map[string]string{},
+		cut:       map[string]bool{},
 		partly:    map[string]bool{},
 	}
 	if err = g.without(err); err != nil {
@@ -232,7 +233,7 @@ type errorGrouping struct {
 	of        Errors
 	rows      map[string]*errorRow
 	// cut are the keys of rows that may lack the end of the text.
-	cut []string
+	cut map[string]bool
 	// keys are the keys of rows by the groups of texts, if these differ or were searched for.
 	keys map[string]string
 	// partly has the queues with a list of jobs that was not read to its end.
@@ -351,7 +352,7 @@ func (g *errorGrouping) count(ctx context.Context, stats []QueueStats) error {
 		for _, found := range groups.Groups {
 			key, cut := errorgroup.Text(found.Name)
 			if cut && g.rows[key] == nil {
-				g.cut = append(g.cut, key)
+				g.cut[key] = true
 			}
 			r := g.row(key)
 			if g.o.Tag != "" {
@@ -493,9 +494,9 @@ func (g *errorGrouping) keyOf(byText string) string {
 
 	key := byText
 	if g.rows[byText] == nil {
-		for _, cut := range g.cut {
-			if strings.HasPrefix(byText, cut) {
-				key = cut
+		for n := len(byText) - 1; n > 0; n-- { // the longest beginning
+			if g.cut[byText[:n]] {
+				key = byText[:n]
 				break
 			}
 		}

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,27 @@ func TestErrorsAreGroupedByText(t *testing.T) {
 	}
 	if diff := cmp.Diff(parts, got.Groups[0].Parts); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+}
+
+// A job joins the group of dead letters whose cut name has the most of its error.
+func TestErrorsJoinTheLongestCutGroup(t *testing.T) {
+	s := newFixture(t)
+	for text, ids := range map[string][]string{"c": {"a", "b"}, "charge": {"d"}} {
+		group := "*pay." + strings.Repeat("x", core.MaxGroupBytes-len("*pay.: ")-len(text)) + ": " + text
+		s.pushAll(ids...)
+		s.settle(s.claim(), core.Outcome{Kind: core.Buried, Error: "other " + text, Group: group})
+	}
+	s.failedFor("charge 4711", "f")
+
+	got := s.errorsOf(inspect.ErrorsOptions{})
+	for _, g := range got.Groups {
+		if want := map[string]int64{"charge": 1}[g.Name]; g.Retrying != want {
+			t.Errorf("%d jobs of the group %q retry, want %d", g.Retrying, g.Name, want)
+		}
+	}
+	if len(got.Groups) != 2 {
+		t.Errorf("%+v", briefOf(got.Groups))
 	}
 }
 

@@ -109,11 +109,7 @@ func (c *call) editing(failed error) (*view, error) {
 			b.Wrong = err.Error()
 		}
 	}
-	before, after := string(e.old), e.text
-	if json.Valid(e.old) && json.Valid([]byte(e.text)) {
-		before, after = indented(before), indented(after)
-	}
-	b.Lines = linediff.Near(linediff.Of(before, after), diffContext)
+	b.Lines = bounded(linediff.Near(linediff.Of(compared(string(e.old), e.text)), diffContext))
 	b.then(c.may())
 
 	v := &view{page: "edit", title: "Edit a payload of " + shown(e.id), body: b}
@@ -158,10 +154,69 @@ func (b *editBody) Removed(l linediff.Line) bool { return l.Kind == linediff.Rem
 // Added reports whether a line is new.
 func (b *editBody) Added(l linediff.Line) bool { return l.Kind == linediff.Added }
 
+// maxDiffLines is the maximum number of lines of a change that a page shows.
+const maxDiffLines = 2000
+
+// bounded returns the first lines of a change, with a count of those that are left out.
+func bounded(lines []linediff.Line) []linediff.Line {
+	if len(lines) <= maxDiffLines {
+		return lines
+	}
+	rest := 0
+	for _, l := range lines[maxDiffLines:] {
+		rest += max(1, l.Count)
+	}
+	return append(lines[:maxDiffLines:maxDiffLines], linediff.Line{Kind: linediff.Skipped, Count: rest})
+}
+
+// maxIndented is the maximum number of bytes of JSON as it is compared. The indentation of deep JSON
+// can be thousands of times as large as the JSON itself.
+const maxIndented = 4 << 20
+
+// compared returns two payloads as they are compared: JSON indented, unless one of them is none or
+// grows too large.
+func compared(before, after string) (string, string) {
+	for _, text := range []string{before, after} {
+		if !json.Valid([]byte(text)) || indentedSize(text) > maxIndented {
+			return before, after
+		}
+	}
+	return indented(before), indented(after)
+}
+
+// indentedSize returns about how many bytes JSON has when it is indented, and not less.
+func indentedSize(text string) (size int) {
+	depth, quoted := 0, false
+	for at := 0; at < len(text); at++ {
+		switch b := text[at]; {
+		case quoted && b == '\\':
+			at, size = at+1, size+1
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '[' || b == '{':
+			depth++
+			size += 1 + len(indent)*depth
+		case b == ']' || b == '}':
+			depth--
+			size += 1 + len(indent)*depth
+		case b == ',':
+			size += 1 + len(indent)*depth
+		case b == ':':
+			size++
+		}
+		size++
+	}
+	return size
+}
+
+// indent is the indentation of each level of JSON.
+const indent = "  "
+
 // indented returns JSON as it is compared.
 func indented(text string) string {
 	var b bytes.Buffer
-	if json.Indent(&b, []byte(text), "", "  ") != nil {
+	if json.Indent(&b, []byte(text), "", indent) != nil {
 		return text
 	}
 	return b.String()

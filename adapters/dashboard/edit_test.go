@@ -92,3 +92,31 @@ func TestThePageOfAnEdit(t *testing.T) {
 	lines := strings.Repeat("same\n", 20)
 	says(t, h.form(editForm("queued", "a\n"+lines, "b\n"+lines)...).Body.String(), "… 18 lines")
 }
+
+// Deep JSON is compared as it is: its indentation would be thousands of times as large.
+func TestDeepJSONIsComparedAsItIs(t *testing.T) {
+	deep := strings.Repeat("[", 9000) + strings.Repeat("1,", 20_000) + "1" + strings.Repeat("]", 9000)
+	before, after := compared(deep, deep+" ")
+	if len(before) != len(deep) || len(after) != len(deep)+1 {
+		t.Errorf("%d and %d bytes are compared, want those of the payload, %d", len(before), len(after), len(deep))
+	}
+
+	for _, text := range []string{
+		`{}`, `[]`, `{"a":[1,2,{"b":"x,\\\"[{"}],"c":{},"d":null}`, `"[[["`, `7`, "[ 1 ,\n\t2 ]",
+	} {
+		got, _ := compared(text, text)
+		if size := indentedSize(text); got != indented(text) || len(got) > size {
+			t.Errorf("%q has %d bytes when it is indented, and %d at most were expected: %q", text, len(got), size, got)
+		}
+	}
+}
+
+// A page shows the first lines of a large change, and how many more there are.
+func TestALargeChangeIsCut(t *testing.T) {
+	h := newHouse(t, Options{})
+	page := h.form(editForm("queued", strings.Repeat("a\n", 10_000), "b")...).Body.String()
+	says(t, page, "- a", "… 8,002 lines")
+	if n := strings.Count(page, "<del>"); n != maxDiffLines {
+		t.Errorf("%d lines are shown, want %d", n, maxDiffLines)
+	}
+}

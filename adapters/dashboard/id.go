@@ -147,8 +147,8 @@ type event struct {
 	Newest bool
 }
 
-// pastOf returns the next run of a job and the failures that are known of it and of the dead letter,
-// newest first.
+// pastOf returns the next run of a job and the failures that are known of it, of the job that runs and
+// of the dead letter, of each newest first.
 func pastOf(why *service.WhyReply, now time.Time) (list []event) {
 	found := why.Found.Value()
 	if q := found.Queued; q != nil {
@@ -156,6 +156,9 @@ func pastOf(why *service.WhyReply, now time.Time) (list []event) {
 			list = append(list, event{At: when{q.PerformAt, now}, Class: "next", What: "Next run", Server: ownerOf(why)})
 		}
 		list = append(list, failuresOf(&q.LastFailure, q.Retries, now)...)
+	}
+	if j := found.Claimed; j != nil {
+		list = append(list, failuresOf(&j.LastFailure, j.Retries, now)...)
 	}
 	if d := found.DeadLetter; d != nil {
 		list = append(list, failuresOf(&d.LastFailure, 0, now)...)

@@ -110,6 +110,29 @@ func TestAnIDInSeveralQueues(t *testing.T) {
 	says(t, h.get("/id?q=orders&id=zz"), "Nothing is queued, claimed or dead for this id")
 }
 
+// A queue that was forgotten since the last look is no problem of a search.
+func TestASearchAfterAQueueIsForgotten(t *testing.T) {
+	some := false
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if some && a.Queue == "" {
+			return errors.New("not all")
+		}
+		return nil
+	}}})
+	h.declare("mails", 1)
+	h.push("orders", "x", 0, "p")
+	h.get("/")
+	if err := h.store.Forget(t.Context(), "mails"); err != nil {
+		t.Fatal(err)
+	}
+	for _, some = range []bool{false, true} {
+		w := answerOf(h.board, request(http.MethodGet, "/search?for=x", nil))
+		if to := w.Header().Get("Location"); to != "id?id=x&q=orders" {
+			t.Errorf("only some queues %v: it leads to %q: %d %s", some, to, w.Code, words(w.Body.String()))
+		}
+	}
+}
+
 // An id that only has schedules is found.
 func TestAnIDWithSchedulesIsFound(t *testing.T) {
 	h := newHouse(t, Options{})
@@ -433,6 +456,12 @@ func TestThePastOfAnID(t *testing.T) {
 	}
 
 	h.advance(2 * time.Hour)
+	claims := h.turn("orders", core.ShardOf("a", houseShards), 1)
+	page = h.get("/id?q=orders&id=a")
+	says(t, page, "Failure 7 503 at 7 worker-c", "Failure 3 503 at 3")
+	saysNot(t, page, "Next run", "No failure is known")
+	untouched := core.RetryPolicy{}.Settlement(&claims[0], &core.Outcome{Kind: core.Untouched}, 0)
+	h.turn("orders", core.ShardOf("a", houseShards), 0, untouched)
 	h.end("orders", core.Buried, "gave up")
 	page = h.get("/id?q=orders&id=a")
 	says(t, page, "Last failure before the morgue gave up", "Failure 503 at 7", "Failure 503 at 4")

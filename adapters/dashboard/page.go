@@ -199,14 +199,14 @@ func (c *call) begin(route *route) error {
 		}
 	}
 
-	if c.r.Form.Get("try") != "" {
-		c.looker.retry()
-	}
 	c.sight = sight{c: c, queues: map[string]bool{}}
 	if err := refused(c.sight.begin(route, c.queue)); err != nil {
 		return err
 	}
 	c.allowed = true
+	if c.r.Form.Get("try") != "" { // a caller without the right must not make pages ask the store
+		c.looker.retry()
+	}
 	return nil
 }
 
@@ -385,6 +385,9 @@ func (c *call) date(f *frame) {
 	}
 	if f.Silence != nil {
 		f.Silence.Again = c.with("try", "1")
+		if !c.sight.all {
+			f.Silence.Error = ""
+		}
 	}
 }
 

@@ -104,6 +104,9 @@ func (c *call) findJobs(b *searchBody, s *snapshot) error {
 			break
 		}
 		reply, err := asked(c, service.Find, queue, &service.FindQuery{Queue: queue, ID: b.ID})
+		if queue != "" && forgotten(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -112,6 +115,12 @@ func (c *call) findJobs(b *searchBody, s *snapshot) error {
 	}
 
 	return nil
+}
+
+// forgotten reports whether a queue of the snapshot was forgotten meanwhile.
+func forgotten(err error) bool {
+	p := problemOf(err)
+	return p != nil && p.Name == "unknown-queue"
 }
 
 // findSchedules adds the queues with schedules of the id.
@@ -124,7 +133,7 @@ func (c *call) findSchedules(b *searchBody, s *snapshot) {
 		}
 
 		reply, err := asked(c, service.Schedules, queue, &service.SchedulesQuery{ID: b.ID, Limit: scheduleRows})
-		if p := problemOf(err); p != nil && p.Name == "forbidden" {
+		if p := problemOf(err); p != nil && p.Name == "forbidden" || forgotten(err) {
 			continue
 		}
 		if err != nil {

@@ -79,7 +79,6 @@ func (c *call) serverPage() (*view, error) {
 			"It has not announced itself within the last hour, or it has stopped.")
 	}
 
-	n = c.sight.server(n)
 	b := &serverBody{
 		Now:      s.view.Now,
 		Node:     n,

@@ -129,6 +129,9 @@ func TestAServerIsShownByTheRightsForItsQueues(t *testing.T) {
 	page := h.get("/server?node=owner")
 	says(t, page, "blue works", "Lanes busy 1 of 16", "seen")
 	saysNot(t, page, "secrets", "hidden-id", `href="nodes"`, `value="drain"`)
+	for _, target := range []string{"/busy", "/busy?q=orders"} {
+		says(t, h.get(target), "blue alive: 1 of 16 lanes busy, 0 running, 0 buffered")
+	}
 	if w := answerOf(h.board, request(http.MethodGet, "/server?node=other", nil)); w.Code != http.StatusNotFound {
 		t.Errorf("a server of other queues: status %d", w.Code)
 	}

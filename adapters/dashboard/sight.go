@@ -50,6 +50,9 @@ func (s *sight) any() bool {
 	return err == nil && slices.ContainsFunc(looked.view.Stats, func(q inspect.QueueStats) bool { return s.sees(q.Queue.Name) })
 }
 
+// silent is what a user who may not see all queues is told about a store that does not answer.
+const silent = "The store does not answer"
+
 // of returns the part of a snapshot that the user may see: the queues, what is wrong with them, and
 // the servers that run them.
 func (s *sight) of(whole *snapshot) *snapshot {
@@ -59,6 +62,7 @@ func (s *sight) of(whole *snapshot) *snapshot {
 
 	part := *whole
 	part.some = true
+	part.view.Silence = ""
 	part.view.Stats, part.view.Nodes, part.view.Unreached, part.wrong = nil, nil, nil, nil
 	for _, q := range whole.view.Stats {
 		if s.sees(q.Queue.Name) {
@@ -67,7 +71,7 @@ func (s *sight) of(whole *snapshot) *snapshot {
 	}
 	for _, n := range whole.view.Nodes {
 		if slices.ContainsFunc(n.Queues, s.sees) {
-			part.view.Nodes = append(part.view.Nodes, n)
+			part.view.Nodes = append(part.view.Nodes, *s.server(&n))
 		}
 	}
 	for _, sh := range whole.view.Unreached {
@@ -76,7 +80,11 @@ func (s *sight) of(whole *snapshot) *snapshot {
 		}
 	}
 	for _, l := range whole.wrong {
-		if l.Kind == wrong.NoAnswer || l.Queue != "" && s.sees(l.Queue) {
+		if l.Kind == wrong.NoAnswer { // its error may name any queue
+			l.Text = silent
+			part.wrong = append(part.wrong, l)
+		}
+		if l.Queue != "" && s.sees(l.Queue) {
 			part.wrong = append(part.wrong, l)
 		}
 		for _, p := range l.Parts { // the line itself counts all its queues

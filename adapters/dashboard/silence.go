@@ -11,6 +11,7 @@ type silence struct {
 	Since when
 	// Never is true if it has never answered.
 	Never bool
+	// Error is empty for a user who may not see all queues, since it may name one.
 	Error string
 	// Figures is the time of the figures that pages still show, by the store's clock.
 	Figures when

@@ -153,3 +153,57 @@ func TestOneSearchForQueuesAndIDs(t *testing.T) {
 		t.Errorf("status %d of a text that is too long", w.Code)
 	}
 }
+
+// The error of a look at the whole store may name any queue, so users who may not see all don't get
+// it.
+func TestTheErrorOfASilentStoreNamesNoOthersQueue(t *testing.T) {
+	h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Queue != "orders" {
+			return errors.New("not yours")
+		}
+		return nil
+	}}})
+	pages := []string{"/", "/queue?q=orders", "/shards?q=orders", "/id?q=orders&id=dead", "/audit?q=orders", "/search?for=no",
+		"/server?node=owner", "/busy", "/schedules", "/sheet?q=orders&op=purge"}
+	for _, page := range pages {
+		h.get(page)
+	}
+	h.store.statsFail = errors.New("the record of queue secret is damaged")
+	for range 2 {
+		for _, page := range pages {
+			h.board.looker.acted()
+			got := answerOf(h.board, request(http.MethodGet, page, nil)).Body.String()
+			says(t, got, "The store is silent No answer for")
+			saysNot(t, got, "secret")
+		}
+		says(t, h.get("/"), "The store does not answer")
+	}
+
+	h.board.looker.last = nil // it has never answered
+	for _, page := range pages {
+		saysNot(t, answerOf(h.board, request(http.MethodGet, page, nil)).Body.String(), "secret")
+	}
+}
+
+// A request without the right to see anything does not make pages ask a silent store more often.
+func TestARefusedRequestMakesNoRetry(t *testing.T) {
+	refused := false
+	h := furnished(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error {
+		if refused {
+			return errors.New("no")
+		}
+		return nil
+	}}})
+	h.store.statsFail = errors.New("refused")
+	answerOf(h.board, request(http.MethodGet, "/", nil))
+	looks := h.store.looks
+	refused = true
+	for _, page := range []string{"/?try=1", "/queue?q=orders&try=1", "/nodes?try=1"} {
+		if w := answerOf(h.board, request(http.MethodGet, page, nil)); w.Code != http.StatusForbidden {
+			t.Errorf("%s: status %d", page, w.Code)
+		}
+	}
+	if h.store.looks != looks {
+		t.Errorf("%d looks for refused requests, want none", h.store.looks-looks)
+	}
+}

@@ -65,7 +65,11 @@ func (c *call) of() (*snapshot, *inspect.QueueStats, error) {
 
 // storeProblem is the page for a store without any known state.
 func (c *call) storeProblem(err error) error {
-	return newProblem(503, "The store does not answer", c.errorText("", "", err.Error()))
+	detail := "Users who may see all queues are shown the error."
+	if c.sight.all { // the error of a look at all queues may name any
+		detail = c.errorText("", "", err.Error())
+	}
+	return newProblem(http.StatusServiceUnavailable, silent, detail)
 }
 
 // wrongOf returns the faults of a queue, worst first. Lines for several queues have the fault of

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
@@ -151,5 +153,28 @@ func TestErrorsAreRedacted(t *testing.T) {
 	match := &service.Match{Group: service.Given(reply.Items[0].Parts[0].Group)}
 	if r := post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{Match: match}); r.Handled != 1 {
 		t.Errorf("buried: %+v", r)
+	}
+}
+
+// lostList is a store that can't read the record of a queue.
+type lostList struct{ *memory.Store }
+
+func (lostList) Queues(context.Context) ([]ports.Queue, error) {
+	return nil, errors.New(`the record of queue "secret" is damaged`)
+}
+
+// A caller who may view some queues gets no error about others.
+func TestAnErrorOfTheListOfQueuesNamesNoOthersQueue(t *testing.T) {
+	h := newHouse(t, Options{})
+	api := h.over(lostList{h.store}, Options{Authorize: func(_ *http.Request, a Action) error {
+		if a.Queue != "orders" {
+			return errors.New("no")
+		}
+		return nil
+	}})
+	w := answerOf(api, request(http.MethodGet, base+"/errors", ""))
+	refused(t, "all queues", w, http.StatusServiceUnavailable, "store")
+	if strings.Contains(w.Body.String(), "secret") {
+		t.Errorf("%s", w.Body)
 	}
 }

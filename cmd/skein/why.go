@@ -75,7 +75,7 @@ func writeFailures(b *strings.Builder, v *inspect.Verdict) {
 		f := &failures[at]
 		when, on := "at an unknown time", ""
 		if !f.At.IsZero() {
-			when = figures.Span(v.Now.Sub(f.At)) + " ago"
+			when = figures.Span(max(0, v.Now.Sub(f.At))) + " ago" // a server's clock may be ahead
 		}
 		if f.On != "" {
 			on = " on " + f.On

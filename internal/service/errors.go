@@ -126,8 +126,8 @@ func (c *call) errorsOptions(q *ErrorsQuery) (o inspect.ErrorsOptions, err error
 // problem if there is none.
 func (c *call) viewed() ([]string, error) {
 	queues, err := c.inspector.Queues(c.ctx)
-	if err != nil {
-		return nil, err
+	if err != nil { // its text may name a queue of others
+		return nil, c.ProblemOf("", err).With("the list of queues can't be read; name a queue")
 	}
 
 	names := []string{}

@@ -18,24 +18,36 @@ type owners struct {
 	nodes      []*inspect.Node
 }
 
-// add adds a server. nil adds none.
-func (o *owners) add(n *inspect.Node) {
-	if n == nil || slices.Contains(o.ids, n.Owner) {
-		return
+// ownersOf returns the owners that these servers are. nil is none.
+func ownersOf(nodes []*inspect.Node) (o owners) {
+	for _, n := range nodes {
+		if n != nil {
+			o.nodes = append(o.nodes, n)
+		}
 	}
-
-	o.nodes = append(o.nodes, n)
 	slices.SortStableFunc(o.nodes, func(a, b *inspect.Node) int {
 		return cmp.Or(b.ExpiresAt.Compare(a.ExpiresAt), strings.Compare(a.Name, b.Name))
 	})
-	o.names, o.ids = nil, nil
+
+	o.nodes = distinct(o.nodes, func(n *inspect.Node) string { return n.Owner })
 	for _, n := range o.nodes {
-		o.ids = append(o.ids, n.Owner)
-		if !slices.Contains(o.names, n.Name) {
-			o.names = append(o.names, n.Name)
-		}
+		o.ids, o.names = append(o.ids, n.Owner), append(o.names, n.Name)
 	}
+	o.names = distinct(o.names, same)
+	return o
 }
+
+// distinct keeps the first of the values with the same key, in place.
+func distinct[V any](list []V, key func(V) string) []V {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(v V) bool {
+		was := seen[key(v)]
+		seen[key(v)] = true
+		return was
+	})
+}
+
+func same(text string) string { return text }
 
 // gone returns the servers that stopped responding, by their owner id.
 func gone(nodes []inspect.Node) map[string]*inspect.Node {
@@ -49,24 +61,26 @@ func gone(nodes []inspect.Node) map[string]*inspect.Node {
 }
 
 // leftBy returns the servers that are gone and that served a queue.
-func (r *rules) leftBy(s *inspect.QueueStats) (left owners) {
+func (r *rules) leftBy(s *inspect.QueueStats) owners {
+	var left []*inspect.Node
 	for at := range r.Nodes {
 		if n := &r.Nodes[at]; n.State == inspect.NodeGone && slices.Contains(n.Queues, s.Queue.Name) {
-			left.add(n)
+			left = append(left, n)
 		}
 	}
-	return left
+	return ownersOf(left)
 }
 
 // leavers returns the servers that are gone and have left claimed jobs of a queue, as far as they
 // are listed.
-func (r *rules) leavers(s *inspect.QueueStats) (left owners) {
+func (r *rules) leavers(s *inspect.QueueStats) owners {
+	var left []*inspect.Node
 	for at := range s.Shards {
 		if sh := &s.Shards[at]; sh.Orphaned > 0 {
-			left.add(r.gone[sh.Owner])
+			left = append(left, r.gone[sh.Owner])
 		}
 	}
-	return left
+	return ownersOf(left)
 }
 
 // stopped names servers that stopped responding.
@@ -86,10 +100,8 @@ func (r *rules) blame(left *owners, waiting, orphaned int64) {
 
 // unserved adds a line about a queue with due or claimed jobs that no running server serves.
 func (r *rules) unserved(s *inspect.QueueStats) {
-	left, all := r.leavers(s), r.leftBy(s)
-	for _, n := range left.nodes {
-		all.add(n)
-	}
+	left := r.leavers(s)
+	all := ownersOf(slices.Concat(r.leftBy(s).nodes, left.nodes))
 
 	// The text names each of the servers once: those that have left jobs at its end.
 	text, leavers := "No server runs this queue", left.stopped()
@@ -211,19 +223,16 @@ func (r *rules) servers() {
 		alive[r.Nodes[at].Name] = alive[r.Nodes[at].Name] || r.Nodes[at].State != inspect.NodeGone
 	}
 
-	last := map[string]*owners{}
+	last := map[string][]*inspect.Node{}
 	for at := range r.Nodes {
 		n := &r.Nodes[at]
-		if alive[n.Name] {
-			continue
+		if !alive[n.Name] {
+			last[n.Name] = append(last[n.Name], n)
 		}
-		if last[n.Name] == nil {
-			last[n.Name] = &owners{}
-		}
-		last[n.Name].add(n)
 	}
 
-	for name, left := range last {
+	for name, nodes := range last {
+		left := ownersOf(nodes)
 		ended := left.nodes[0].ExpiresAt
 		r.add(Line{
 			Kind:   ServerGone,
@@ -294,17 +303,9 @@ func foldServers(group []Line) []Line {
 
 	var names, ids []string // in the order of the lines
 	for at := range group {
-		for _, name := range group[at].causes {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		for _, id := range group[at].Owners {
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
+		names, ids = append(names, group[at].causes...), append(ids, group[at].Owners...)
 	}
+	names, ids = distinct(names, same), distinct(ids, same)
 
 	l := folded(parts)
 	l.Owners, l.causes = ids, names

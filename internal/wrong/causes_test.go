@@ -261,3 +261,28 @@ func TestEachLineHasABeginning(t *testing.T) {
 		t.Errorf("got %s, want %s", text, want)
 	}
 }
+
+// Many servers that are gone cost each queue little more than their number.
+func TestManyServersThatAreGone(t *testing.T) {
+	const servers, unserved = 400, 100
+	v := &View{Now: ago(0), ShowID: func(_, id string) string { return id }}
+	var queues []string
+	for n := range unserved {
+		queues = append(queues, fmt.Sprintf("q%03d", n))
+		v.Stats = append(v.Stats, left(queues[n], "s7", 3, 10, time.Hour))
+	}
+	for n := range servers {
+		v.Nodes = append(v.Nodes, lost(fmt.Sprint("s", n), time.Duration(n+60)*time.Second, queues...))
+	}
+
+	var lines []Line
+	allocations := testing.AllocsPerRun(1, func() { lines, _ = Now(v, Memory{}) })
+	if allocations > servers*unserved {
+		t.Errorf("%v allocations for %d servers and %d queues", allocations, servers, unserved)
+	}
+	const want = "s0, s1, s2 and 397 more stopped responding: no server runs 100 queues (q000, q001, q002 and 97 more); " +
+		"1,300 jobs wait, 300 of them left behind"
+	if len(lines) != 1 || lines[0].Text != want || len(lines[0].Owners) != servers {
+		t.Errorf("%d lines, the first: %s", len(lines), lines[0].Text)
+	}
+}

@@ -222,7 +222,7 @@ func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Dura
 // that have only orphans are in the line OwnerGone.
 func (r *rules) unownedShards(s *inspect.QueueStats) {
 	n, held, since := 0, int64(0), time.Time{}
-	var left owners
+	var last []*inspect.Node
 	for at := range s.Shards {
 		sh := &s.Shards[at]
 		if sh.Length() == 0 && sh.Orphaned > 0 || sh.Lag < unowned ||
@@ -232,7 +232,7 @@ func (r *rules) unownedShards(s *inspect.QueueStats) {
 
 		n++
 		held += sh.Waiting()
-		left.add(r.gone[sh.Owner])
+		last = append(last, r.gone[sh.Owner])
 		if sh.Owner != "" && (since.IsZero() || sh.ExpiresAt.Before(since)) {
 			since = sh.ExpiresAt
 		}
@@ -241,6 +241,7 @@ func (r *rules) unownedShards(s *inspect.QueueStats) {
 		return
 	}
 
+	left := ownersOf(last)
 	text := fmt.Sprintf("No server has %d of its %d shards", n, s.Queue.Shards)
 	if len(left.names) > 0 {
 		text += " since " + someOf(left.names) + " stopped responding"

@@ -251,11 +251,17 @@ func TestPostgresADamagedFailureStopsNothing(t *testing.T) {
 			}
 
 			page := ports.PageRequest{Queue: "orders"}
-			if got, err := w.store.Jobs(ctx, ports.JobsRequest{PageRequest: page}); err != nil || len(got.Jobs) != 3 {
-				t.Errorf("the list has %d jobs, want 3: %v", len(got.Jobs), err)
-			}
-			if got, err := w.store.Morgue(ctx, ports.MorgueRequest{PageRequest: page}); err != nil || len(got.DeadLetters) != 1 {
-				t.Errorf("the morgue has %d dead letters, want 1: %v", len(got.DeadLetters), err)
+			for _, errorBytes := range []int{0, 100, -1} { // the server truncates errors itself
+				short := page
+				short.ErrorBytes = errorBytes
+				if got, err := w.store.Jobs(ctx, ports.JobsRequest{PageRequest: short}); err != nil || len(got.Jobs) != 3 {
+					t.Errorf("the list with %d bytes of errors has %d jobs, want 3: %v", errorBytes, len(got.Jobs), err)
+				}
+				got, err := w.store.Morgue(ctx, ports.MorgueRequest{PageRequest: short})
+				if err != nil || len(got.DeadLetters) != 1 {
+					t.Errorf("the morgue with %d bytes of errors has %d dead letters, want 1: %v",
+						errorBytes, len(got.DeadLetters), err)
+				}
 			}
 			if _, err := w.store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "b"}); err != nil {
 				t.Errorf("the job can't be found: %v", err)
