@@ -116,6 +116,7 @@ func TestQuantileIsInterpolated(t *testing.T) {
 	for q, want := range map[float64]time.Duration{
 		0:    786_432 * time.Microsecond,
 		0.25: 851_968 * time.Microsecond,
+		0.3:  865_075 * time.Microsecond, // in whole microseconds
 		0.5:  917_504 * time.Microsecond,
 		1:    1_048_576 * time.Microsecond,
 	} {

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,4 +171,28 @@ func TestSettlementIsPlain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a settlement puts back or buries has its failures as stores keep them.
+func TestASettlementStoresFailures(t *testing.T) {
+	long := core.Failures{{}, {Text: strings.Repeat("e", core.MaxErrorBytes+1)}}
+	s := core.Settlement{
+		Rest:         core.Requeue,
+		Except:       []core.PayloadDisposition{{Position: 1, Disposition: core.Bury}},
+		PutBack:      core.PutBack{Failures: long},
+		BuryFailures: long,
+	}
+	back, dead := s.Apply(claimOf(2, 0, 0).Job, now)
+	equal(t, "put back", long.Stored(), back.Failures)
+	equal(t, "buried", long.Stored(), dead.Failures)
+}
+
+// A job that an operator buries keeps its failures. One without a failure says that it was buried by
+// hand.
+func TestAJobBuriedByHand(t *testing.T) {
+	job := claimOf(1, 0, 0).Job
+	job.Failures = failures("boom", "bang")
+	equal(t, "after failures", job.Failures, job.Buried(now).Failures)
+	job.Failures = nil
+	equal(t, "without one", failures(core.BuriedByHand), job.Buried(now).Failures)
 }

@@ -253,6 +253,50 @@ func TestActionsOfAQueue(t *testing.T) {
 	}
 }
 
+// The actions on an id are those that named it, in all queues or in one.
+func TestActionsOnAnID(t *testing.T) {
+	s := newFixture(t)
+	s.declare("mail", 1)
+	s.pushAll("a", "b")
+	bad := "bad\xff" // the audit has ids as UTF-8
+	for _, act := range []func() (inspect.Result, error){
+		func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", inspect.JobIDs("a", "b")) },
+		func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", inspect.JobIDs("a")) },
+		func() (inspect.Result, error) { return s.Delete(t.Context(), "mail", inspect.JobIDs("a")) },
+		func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", inspect.DeadIDs("b")) },
+		func() (inspect.Result, error) {
+			return s.Release(t.Context(), "orders", inspect.AllJobs(nil, inspect.BulkOptions{}))
+		},
+	} {
+		if _, err := act(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Purge(t.Context(), "orders", inspect.DeadIDs(bad)); err == nil {
+		t.Fatal("an id that is not UTF-8 is no id")
+	}
+
+	for _, tt := range []struct{ queue, id, want string }{
+		{"", "a", "delete bury run now"},
+		{"orders", "a", "bury run now"},
+		{"mail", "a", "delete"},
+		{"", "b", "purge run now"},
+		{"", bad, "purge"},
+		{"", "none", ""},
+	} {
+		var got []string
+		for a, err := range s.Actions(t.Context(), inspect.ActionsOptions{Queue: tt.queue, ID: tt.id}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, a.Verb)
+		}
+		if text := strings.Join(got, " "); text != tt.want {
+			t.Errorf("on %q of %q: %q, want %q", tt.id, tt.queue, text, tt.want)
+		}
+	}
+}
+
 // An action runs even if the store can't store its audit record, and the failure is logged. An
 // action whose context has ended is in the audit too.
 func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // The page of the audit shows who did what, when and why. A queue's page and the overview show who
@@ -55,4 +57,72 @@ func TestTheAuditOfAnID(t *testing.T) {
 	says(t, audit, "run now", "a customer asked")
 	saysNot(t, audit, "bury")
 	says(t, h.get("/id?q=orders&id=c"), "No operator has named this id")
+}
+
+// The audit of an id is that of its queue, and of few actions.
+func TestTheAuditOfAnIDIsShort(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{RedactError: func(string, string, string) string { return "hidden" }}})
+	h.declare("mails", 1)
+	h.push("orders", "a", time.Hour, "p")
+	h.push("mails", "a", time.Hour, "p")
+	h.do("op", "bury", "q", "mails", "id", "a")
+	for range auditRows + 1 {
+		h.do("op", "track", "q", "orders", "id", "a")
+	}
+
+	page := h.get("/id?q=orders&id=a")
+	_, audit, _ := strings.Cut(page, "Audit of this id")
+	if n := strings.Count(audit, "<li"); n != auditRows || strings.Contains(words(audit), "bury") {
+		t.Errorf("%d actions: %s", n, words(audit))
+	}
+
+	h.store.auditFail = errors.New("refused by secret")
+	page = h.get("/id?q=orders&id=a")
+	says(t, page, "It can't be read: ", "hidden")
+	saysNot(t, page, "secret", "No operator has named")
+}
+
+// The page of an id names the other queues that have it, not its own.
+func TestAnIDNamesItsOtherQueues(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.declare("mails", 1)
+	h.push("orders", "a", time.Hour, "p")
+	saysNot(t, h.get("/id?q=orders&id=a"), "also in")
+	h.push("mails", "a", time.Hour, "p")
+	says(t, h.get("/id?q=orders&id=a"), "also in mails (queued)")
+	saysNot(t, h.get("/id?q=orders&id=a"), "also in orders", ", orders (queued)")
+}
+
+// The failure of an id names its server. It links to the server only if the user may see that, and a
+// held job has no next run.
+func TestTheServerOfAFailureIsLinkedForWhoSeesIt(t *testing.T) {
+	some := false
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if some && a.Queue != "orders" {
+			return errors.New("not yours")
+		}
+		return nil
+	}}})
+	h.declare("secrets", 1)
+	h.announce(ports.Node{Owner: "o", Name: "blue", Queues: []string{"secrets"}})
+	h.push("orders", "a", 0, "p")
+	policy := core.RetryPolicy{Exhausted: core.Hold}
+	for index := range houseShards {
+		for _, c := range h.turn("orders", index, 10) {
+			outcome := core.Outcome{Kind: core.Failed, Error: "boom", Node: "blue"}
+			h.turn("orders", index, 0, policy.Settlement(&c, &outcome, 0))
+		}
+	}
+	h.get("/") // a first look
+	page := h.get("/id?q=orders&id=a")
+	says(t, page, "blue")
+	saysNot(t, page, "Next run")
+	if !strings.Contains(page, `href="server?node=o"`) {
+		t.Errorf("no link to the server: %s", page)
+	}
+
+	some = true
+	if page := h.get("/id?q=orders&id=a"); strings.Contains(page, "server?node") {
+		t.Errorf("a link to a server that the user may not see: %s", page)
+	}
 }

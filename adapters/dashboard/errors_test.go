@@ -58,6 +58,7 @@ func TestErrorsAreOnePage(t *testing.T) {
 	mine := h.get("/errors?q=orders")
 	says(t, mine, "Errors of orders", "Revive 3 … Purge … Run now 2 … Bury …", "2 causes in 1 queue")
 	says(t, h.get("/errors?state=held"), "1 cause in 1 queue")
+	says(t, h.get("/errors?state=lost&since=ever"), "2 causes in 2 queues") // unknown values choose all
 	says(t, h.get("/errors?text=mailbox"), "1 cause in 1 queue")
 	says(t, h.get("/errors?tag=none"), "by these filters")
 	says(t, h.get("/errors?since=1+h&state=dead"), "1 cause")

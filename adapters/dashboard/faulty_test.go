@@ -12,10 +12,10 @@ import (
 // faulty is a store with checks whose parts may fail or be unreachable.
 type faulty struct {
 	*memory.Store
-	statsFail, nodesFail, historyFail, checksFail, jobsFail error
-	away                                                    []core.Shard
-	checks                                                  []ports.Check
-	looks, lists                                            int
+	statsFail, nodesFail, historyFail, checksFail, jobsFail, auditFail error
+	away                                                               []core.Shard
+	checks                                                             []ports.Check
+	looks, lists                                                       int
 	// jobs are the requested lists of jobs.
 	jobs []ports.JobsRequest
 	// onHistory is called before a history is read.
@@ -121,6 +121,13 @@ func (s *faulty) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage,
 		return ports.JobsPage{}, s.jobsFail
 	}
 	return s.Store.Jobs(ctx, r)
+}
+
+func (s *faulty) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Action, error) {
+	if s.auditFail != nil {
+		return nil, s.auditFail
+	}
+	return s.Store.Actions(ctx, r)
 }
 
 func (s *faulty) Nodes(ctx context.Context) (ports.NodesReply, error) {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
@@ -65,6 +66,47 @@ func TestALookDuringAnActionIsStale(t *testing.T) {
 			t.Fatalf("%d looks after %d pages, %v", h.store.looks, n+1, err)
 		}
 		h.store.onHistory = nil
+	}
+}
+
+// Looks at a silent store say since when, also after several, and go on with the store's clock. The
+// reason is redacted.
+func TestLooksAtASilentStore(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{RedactError: func(string, string, string) string { return "hidden" }}})
+	h.board.looker.clock = h.clock
+	look := func(after time.Duration, fail error) *snapshot {
+		t.Helper()
+		h.advance(after)
+		h.store.statsFail = fail
+		h.board.looker.acted()
+		s, err := h.board.looker.look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+
+	refused := errors.New("refused by secret")
+	for _, tt := range []struct {
+		after            time.Duration
+		fail             error
+		answered, silent time.Duration
+		text             string
+	}{
+		{time.Second, nil, 1 * time.Second, -1, ""}, // it has not been silent yet
+		{time.Minute, refused, 1 * time.Second, 61 * time.Second, "hidden"},
+		{time.Minute, refused, 1 * time.Second, 61 * time.Second, "hidden"},
+		{time.Minute, nil, 181 * time.Second, 61 * time.Second, ""},
+		{time.Minute, refused, 181 * time.Second, 241 * time.Second, "hidden"},
+	} {
+		s := look(tt.after, tt.fail)
+		silent := s.silent.IsZero() && tt.silent < 0 || s.silent.Sub(epoch) == tt.silent
+		if s.answered.Sub(epoch) != tt.answered || !silent || s.view.Silence != tt.text {
+			t.Errorf("answered at %v, silent at %v, %q; want %+v", s.answered, s.silent, s.view.Silence, tt)
+		}
+		if !s.view.Now.Equal(h.clock()) {
+			t.Errorf("now is %v, want %v", s.view.Now, h.clock())
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/internal/wrong"
 )
 
 // Each page shows that the store is silent, how old its figures are, and has its actions off. Once
@@ -79,6 +80,47 @@ func TestAStoreThatNeverAnsweredCanBeRetried(t *testing.T) {
 	says(t, got.Body.String(), "It has not answered for")
 	h.store.statsFail = nil
 	says(t, h.get("/queue?q=orders&try=1"), "orders", "waiting")
+}
+
+// The age of the figures is by the store's clock: since its last answer or, if there was none, since
+// it was first asked.
+func TestTheAgeOfTheFigures(t *testing.T) {
+	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+	store := func(seconds int) time.Time { return at(seconds).Add(time.Hour) } // its clock is an hour ahead
+	l := &looker{clock: func() time.Time { return at(10) }, next: at(15)}
+	if asOf, s := l.age(); !asOf.Equal(at(10)) || s != nil {
+		t.Errorf("before the first look: %v, %+v", asOf, s)
+	}
+	l.retry() // there is nothing to retry yet
+
+	l.last = &snapshot{at: at(8), answered: at(8), view: wrong.View{Now: store(8)}}
+	if asOf, s := l.age(); !asOf.Equal(store(8)) || s != nil {
+		t.Errorf("after an answer: %v, %+v", asOf, s)
+	}
+	if l.retry(); l.stale {
+		t.Error("a store that answers is asked again at once")
+	}
+
+	l.last.failed, l.last.answered, l.last.silent = errors.New("refused"), at(3), at(5)
+	l.last.view.Silence = "hidden"
+	want := silence{
+		Since:   when{store(3), store(10)},
+		Error:   "hidden",
+		Figures: when{store(3), store(10)},
+		Next:    when{store(15), store(10)},
+	}
+	if asOf, s := l.age(); !asOf.Equal(store(3)) || *s != want {
+		t.Errorf("silent: %v, %+v, want %+v", asOf, s, want)
+	}
+
+	l.last.answered = time.Time{}
+	want.Since, want.Figures, want.Never = when{store(5), store(10)}, when{store(5), store(10)}, true
+	if asOf, s := l.age(); !asOf.Equal(store(5)) || *s != want {
+		t.Errorf("never answered: %v, %+v, want %+v", asOf, s, want)
+	}
+	if l.retry(); !l.stale {
+		t.Error("a silent store is not asked again")
+	}
 }
 
 var anyLink = regexp.MustCompile(`(?:href|action)="([^"#]+)"`)
