@@ -16,10 +16,10 @@ type sight struct {
 	queues map[string]bool
 }
 
-// sees reports whether the user may see a queue. Each queue is asked for once.
+// sees reports whether the user may see a queue or, for "", all queues. Each queue is asked for once.
 func (s *sight) sees(queue string) bool {
-	if s.all {
-		return true
+	if s.all || queue == "" {
+		return s.all
 	}
 	may, known := s.queues[queue]
 	if !known {
