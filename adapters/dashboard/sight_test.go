@@ -51,7 +51,7 @@ func TestASnapshotIsCutToTheUsersQueues(t *testing.T) {
 	for at := range part.wrong {
 		got = append(got, part.wrong[at].Text)
 	}
-	if text := fmt.Sprint(got, part.some); text != "[orders both orders/1 silent part late] true" {
+	if text := fmt.Sprint(got, part.some); text != "[orders both orders/1 The store does not answer part late] true" {
 		t.Errorf("he sees %s", text)
 	}
 
