@@ -142,18 +142,15 @@ func (c *call) viewed() ([]string, error) {
 	return names, nil
 }
 
-// start is the first known start of a server of a version that serves a queue.
-type start struct {
-	queue, version string
-	at             time.Time
-}
+// served is a version of the servers of a queue.
+type served struct{ queue, version string }
 
-// starts are the first starts of versions.
-type starts []start
+// starts are the first known starts of servers, by their version and each queue that they serve.
+type starts map[served]time.Time
 
 // starts returns the starts of versions on servers that are known now, or none if the caller may not
 // view servers. all is true if the request was for all queues.
-func (c *call) starts(all bool) (list starts, err error) {
+func (c *call) starts(all bool) (starts, error) {
 	if c.refused != nil || !all && c.who.May(Action{Verb: verbView}) != nil {
 		return nil, nil
 	}
@@ -162,17 +159,20 @@ func (c *call) starts(all bool) (list starts, err error) {
 		return nil, err
 	}
 
+	return startsOf(nodes), nil
+}
+
+func startsOf(nodes []inspect.Node) starts {
+	first := starts{}
 	for _, n := range nodes {
 		for _, queue := range n.Queues {
-			at := slices.IndexFunc(list, func(s start) bool { return s.queue == queue && s.version == n.Version })
-			if at < 0 {
-				list = append(list, start{queue, n.Version, n.StartedAt})
-			} else if n.StartedAt.Before(list[at].at) {
-				list[at].at = n.StartedAt
+			of := served{queue, n.Version}
+			if at, known := first[of]; !known || n.StartedAt.Before(at) {
+				first[of] = n.StartedAt
 			}
 		}
 	}
-	return list, nil
+	return first
 }
 
 // startExplains is how long after the start of a version a new error is attributed to it.
@@ -180,15 +180,15 @@ const startExplains = 30 * time.Minute
 
 // before returns the version that started last before the first failure of a group, if it started
 // shortly before.
-func (list starts) before(g *inspect.ErrorGroup) string {
-	var last start
-	for _, s := range list {
-		since := g.First.Sub(s.at)
-		serves := slices.ContainsFunc(g.Parts, func(p inspect.ErrorPart) bool { return p.Queue == s.queue })
-		later := cmp.Or(s.at.Compare(last.at), cmp.Compare(s.version, last.version)) > 0
-		if serves && later && since >= 0 && since < startExplains {
-			last = s
+func (first starts) before(g *inspect.ErrorGroup) (version string) {
+	var last time.Time
+	for of, at := range first {
+		since := g.First.Sub(at)
+		later := cmp.Or(at.Compare(last), cmp.Compare(of.version, version)) > 0
+		if later && since >= 0 && since < startExplains &&
+			slices.ContainsFunc(g.Parts, func(p inspect.ErrorPart) bool { return p.Queue == of.queue }) {
+			last, version = at, of.version
 		}
 	}
-	return last.version
+	return version
 }
