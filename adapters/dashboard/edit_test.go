@@ -2,11 +2,13 @@ package dashboard
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
 )
 
@@ -91,4 +93,32 @@ func TestThePageOfAnEdit(t *testing.T) {
 	}
 	lines := strings.Repeat("same\n", 20)
 	says(t, h.form(editForm("queued", "a\n"+lines, "b\n"+lines)...).Body.String(), "… 18 lines")
+}
+
+// The page of an edit offers to run or to revive only what the user may, and stores nothing that he
+// may not edit.
+func TestAnEditFollowsRights(t *testing.T) {
+	refused := map[httpapi.Verb]bool{}
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if refused[a.Verb] {
+			return errors.New("not that")
+		}
+		return nil
+	}}})
+	h.push("orders", "a", 0, "old")
+	queued, dead := editForm("queued", "old", "other"), editForm("dead", "old", "other")
+	says(t, h.form(queued...).Body.String(), "Store and run now")
+	says(t, h.form(dead...).Body.String(), "Store and revive")
+
+	refused[httpapi.VerbRunNow], refused[httpapi.VerbRevive] = true, true
+	saysNot(t, h.form(queued...).Body.String(), "Store and", `name="then"`)
+	saysNot(t, h.form(dead...).Body.String(), "Store and", `name="then"`)
+
+	refused[httpapi.VerbEdit] = true
+	if w := h.form(append(queued, "confirm", "1")...); w.Code != http.StatusForbidden {
+		t.Errorf("status %d: %s", w.Code, words(w.Body.String()))
+	}
+	if page := h.get("/id?q=orders&id=a"); strings.Contains(page, "other") {
+		t.Errorf("it is stored: %s", words(page))
+	}
 }
