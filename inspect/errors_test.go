@@ -174,6 +174,28 @@ func TestErrorsOfSeveralQueues(t *testing.T) {
 	}
 }
 
+// A queue that is forgotten during the look is left out, unless it was asked for.
+func TestErrorsWithoutAForgottenQueue(t *testing.T) {
+	for _, lost := range []string{"Groups", "Morgue", "Jobs"} {
+		s := newFixture(t)
+		s.deadOf("boom", "a")
+		s.failedFor("no route", "b")
+		s.intercept().before = func(method string) error {
+			if method == lost {
+				return inspect.ErrUnknownQueue
+			}
+			return nil
+		}
+		if _, err := s.Errors(t.Context(), inspect.ErrorsOptions{}); err != nil {
+			t.Errorf("forgotten before %s: %v", lost, err)
+		}
+		o := inspect.ErrorsOptions{Queues: []string{"orders"}}
+		if _, err := s.Errors(t.Context(), o); !errors.Is(err, inspect.ErrUnknownQueue) {
+			t.Errorf("asked for, and forgotten before %s: %v", lost, err)
+		}
+	}
+}
+
 func TestErrorsAreFiltered(t *testing.T) {
 	s := newFixture(t)
 	s.pushTagged("a", "vip")

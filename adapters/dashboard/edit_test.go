@@ -2,11 +2,13 @@ package dashboard
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
 )
 
@@ -118,5 +120,33 @@ func TestALargeChangeIsCut(t *testing.T) {
 	says(t, page, "- a", "… 8,002 lines")
 	if n := strings.Count(page, "<del>"); n != maxDiffLines {
 		t.Errorf("%d lines are shown, want %d", n, maxDiffLines)
+	}
+}
+
+// The page of an edit offers to run or to revive only what the user may, and stores nothing that he
+// may not edit.
+func TestAnEditFollowsRights(t *testing.T) {
+	refused := map[httpapi.Verb]bool{}
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if refused[a.Verb] {
+			return errors.New("not that")
+		}
+		return nil
+	}}})
+	h.push("orders", "a", 0, "old")
+	queued, dead := editForm("queued", "old", "other"), editForm("dead", "old", "other")
+	says(t, h.form(queued...).Body.String(), "Store and run now")
+	says(t, h.form(dead...).Body.String(), "Store and revive")
+
+	refused[httpapi.VerbRunNow], refused[httpapi.VerbRevive] = true, true
+	saysNot(t, h.form(queued...).Body.String(), "Store and", `name="then"`)
+	saysNot(t, h.form(dead...).Body.String(), "Store and", `name="then"`)
+
+	refused[httpapi.VerbEdit] = true
+	if w := h.form(append(queued, "confirm", "1")...); w.Code != http.StatusForbidden {
+		t.Errorf("status %d: %s", w.Code, words(w.Body.String()))
+	}
+	if page := h.get("/id?q=orders&id=a"); strings.Contains(page, "other") {
+		t.Errorf("it is stored: %s", words(page))
 	}
 }
