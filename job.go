@@ -95,6 +95,10 @@ func (j *Job[T]) Values() []T {
 
 // Failures returns the last failures of the job, at most five, the newest first. The text of the
 // newest is LastError.
+//
+// They belong to the job, not to its first payload: they stay when its retries begin again, such as
+// after a release or after its first payload was done. To act on failures of these retries only, use
+// the first Retries of them. Long texts are cut, so equal errors may have different texts.
 func (j *Job[T]) Failures() []Failure {
 	var list []Failure
 	for _, f := range j.batch.Failures(j.index) {

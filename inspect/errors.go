@@ -93,8 +93,11 @@ type ErrorGroup struct {
 	// letters are exact unless a tag was given.
 	Sample bool `json:"sample" class:"public" doc:"whether there may be more: not all entries of a state were read"`
 	// First is zero if no time is known.
-	First time.Time `json:"first,omitzero" class:"public" doc:"the first known failure: of the dead letters since their group was empty, or of the entries that were read"`
-	Last  time.Time `json:"last,omitzero" class:"public" doc:"the last known failure"`
+	First time.Time `json:"first,omitzero" class:"public" doc:"the first known failure: of the dead letters since their group was empty, or the earliest last failure of the jobs that were read"`
+	// Earlier is true if a job has failed before its last failure, so that the error may be older than
+	// First. First then moves when the jobs fail again.
+	Earlier bool      `json:"earlier,omitempty" class:"public" wide:"true" doc:"whether the error may be older than first, since of a job that retries the last failure only is counted"`
+	Last    time.Time `json:"last,omitzero" class:"public" doc:"the last known failure"`
 	// Steps has ErrorSteps elements. The last one ends at Now.
 	Steps   []int64      `json:"steps" class:"public" wide:"true" doc:"how many of the entries that were read have failed last in each half hour of the last 24 hours, the oldest first"`
 	Parts   []ErrorPart  `json:"parts" class:"public" doc:"its parts by queue, on which actions act"`
@@ -447,6 +450,7 @@ func (g *errorGrouping) add(e *ErrorEntry, group string) {
 	r := g.place(e, group)
 	r.holds = r.holds || strings.Contains(e.LastError, g.o.Text)
 	r.span(e.failedAt(), e.failedAt())
+	r.Earlier = r.Earlier || e.State != ErrorDead && e.Retries > 1
 	if ago := g.of.Now.Sub(e.failedAt()); ago < ErrorSteps*ErrorStep {
 		r.Steps[ErrorSteps-1-int(max(0, ago)/ErrorStep)]++
 	}

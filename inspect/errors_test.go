@@ -328,3 +328,19 @@ func TestErrorsOfHostileTexts(t *testing.T) {
 		}
 	}
 }
+
+// Of a job that has failed several times the last failure only is counted, so its error may be older
+// than the first known failure.
+func TestAnErrorThatMayBeOlderIsMarked(t *testing.T) {
+	s := newFixture(t)
+	s.failedFor("boom", "a")
+	if g := s.errorsOf(inspect.ErrorsOptions{}).Groups[0]; g.Earlier {
+		t.Errorf("after one failure: %+v", g)
+	}
+
+	s.advance(100 * time.Hour)
+	s.settle(s.claim(), core.Outcome{Kind: core.Failed, Error: "boom", At: core.InstantOf(s.clock.Now()), Node: "blue"})
+	if g := s.errorsOf(inspect.ErrorsOptions{}).Groups[0]; !g.Earlier || !g.First.Equal(g.Last) {
+		t.Errorf("after two failures: %+v", g)
+	}
+}

@@ -164,7 +164,7 @@ func (b *errorsBody) causes(c *call, open string) {
 			Words:    wordsOf(row.Name),
 			Line:     stepsLine(row.Steps),
 			LineText: stepsText(row.Steps),
-			New:      !row.First.IsZero() && b.Now.Sub(row.First) < newError,
+			New:      !row.First.IsZero() && !row.Earlier && b.Now.Sub(row.First) < newError,
 			Since:    when{row.First, b.Now},
 			When:     when{row.Last, b.Now},
 			Open:     row.Key == open,

@@ -179,8 +179,11 @@ func startsOf(nodes []inspect.Node) starts {
 const startExplains = 30 * time.Minute
 
 // before returns the version that started last before the first failure of a group, if it started
-// shortly before.
+// shortly before. There is none if the group may be older.
 func (first starts) before(g *inspect.ErrorGroup) (version string) {
+	if g.Earlier {
+		return ""
+	}
 	var last time.Time
 	for of, at := range first {
 		since := g.First.Sub(at)
