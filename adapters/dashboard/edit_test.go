@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -118,5 +119,17 @@ func TestALargeChangeIsCut(t *testing.T) {
 	says(t, page, "- a", "… 8,002 lines")
 	if n := strings.Count(page, "<del>"); n != maxDiffLines {
 		t.Errorf("%d lines are shown, want %d", n, maxDiffLines)
+	}
+}
+
+// If the action behind an edit fails, the page says that the edit is stored.
+func TestWhatFollowsAnEditFails(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "boom", "a")
+	h.store.fails = errors.New("gone away")
+	w := h.form(editForm("dead", "p", "new", "confirm", "1", "then", "revive")...)
+	says(t, w.Body.String(), "The payload is replaced. What was to follow was not done:", "gone away")
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d", w.Code)
 	}
 }
