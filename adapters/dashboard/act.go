@@ -341,7 +341,7 @@ func (c *call) do(name string, o *op) (*view, error) {
 
 	if then := form.Get("then"); name == "edit" && (then == "revive" || then == "run-now") {
 		if count, err = ops[then].do(c); err != nil {
-			return nil, err
+			return nil, edited(err)
 		}
 		if count > 0 || then == "revive" { // a job may be due already
 			name = then

@@ -65,6 +65,17 @@ func (c *call) edit() (int, error) {
 	return n, err
 }
 
+// edited returns the error of an action that was to follow an edit, which is stored.
+func edited(err error) error {
+	p := problemOf(err)
+	if p == nil {
+		return err
+	}
+	copied := *p
+	copied.Detail = ops["edit"].did + " What was to follow was not done: " + p.Detail
+	return &copied
+}
+
 // editBody is the page of an edit: the change, before it is stored, or what is wrong with it.
 type editBody struct {
 	Queue, ID, Place string

@@ -150,3 +150,15 @@ func TestAnEditFollowsRights(t *testing.T) {
 		t.Errorf("it is stored: %s", words(page))
 	}
 }
+
+// If the action behind an edit fails, the page says that the edit is stored.
+func TestWhatFollowsAnEditFails(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "boom", "a")
+	h.store.fails = errors.New("gone away")
+	w := h.form(editForm("dead", "p", "new", "confirm", "1", "then", "revive")...)
+	says(t, w.Body.String(), "The payload is replaced. What was to follow was not done:", "gone away")
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d", w.Code)
+	}
+}

@@ -200,7 +200,7 @@ func (c *call) begin(route *route) error {
 	}
 
 	c.sight = sight{c: c, queues: map[string]bool{}}
-	if err := refused(c.sight.begin(route, c.queue)); err != nil {
+	if err := c.sight.begin(route, c.queue); err != nil {
 		return err
 	}
 	c.allowed = true

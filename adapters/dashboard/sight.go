@@ -38,16 +38,27 @@ func (s *sight) begin(route *route, queue string) error {
 	case route.whole:
 	case queue != "":
 		err = s.c.viewing(queue)
-	case err != nil && route.some && s.any():
-		return nil
+	case route.some:
+		if p := problemOf(err); p != nil && p.Status == http.StatusForbidden {
+			return s.any()
+		}
 	}
-	return err
+	return refused(err)
 }
 
-// any reports whether the user may see one of the store's queues.
-func (s *sight) any() bool {
+// any returns nil if the user may see one of the store's queues. As long as the store has not
+// answered, its queues are not known.
+func (s *sight) any() error {
 	looked, err := s.c.looker.look(s.c.r.Context())
-	return err == nil && slices.ContainsFunc(looked.view.Stats, func(q inspect.QueueStats) bool { return s.sees(q.Queue.Name) })
+	switch {
+	case err != nil:
+		return err
+	case slices.ContainsFunc(looked.view.Stats, func(q inspect.QueueStats) bool { return s.sees(q.Queue.Name) }):
+		return nil
+	case looked.failed != nil && looked.view.Stats == nil:
+		return s.c.storeProblem(looked.failed)
+	}
+	return errNotAllowed
 }
 
 // silent is what a user who may not see all queues is told about a store that does not answer.
@@ -111,5 +122,7 @@ func refused(err error) error {
 	if p.Status == http.StatusUnauthorized {
 		return newProblem(p.Status, "Log in", "Name and password are missing or wrong. Reload the page to enter them.")
 	}
-	return newProblem(p.Status, "Not allowed", "You don't have permission to see this.")
+	return errNotAllowed
 }
+
+var errNotAllowed = newProblem(http.StatusForbidden, "Not allowed", "You don't have permission to see this.")

@@ -236,8 +236,9 @@ func TestARefusedRequestMakesNoRetry(t *testing.T) {
 		}
 		return nil
 	}}})
+	h.get("/")
 	h.store.statsFail = errors.New("refused")
-	answerOf(h.board, request(http.MethodGet, "/", nil))
+	h.get("/")
 	looks := h.store.looks
 	refused = true
 	for _, page := range []string{"/?try=1", "/queue?q=orders&try=1", "/nodes?try=1"} {
@@ -248,4 +249,41 @@ func TestARefusedRequestMakesNoRetry(t *testing.T) {
 	if h.store.looks != looks {
 		t.Errorf("%d looks for refused requests, want none", h.store.looks-looks)
 	}
+}
+
+// While a store has never answered, a user of some queues is told that, and not that he may not see
+// them. Nobody without a name makes pages ask it.
+func TestAStoreThatHasNeverAnsweredRefusesNobody(t *testing.T) {
+	known := true
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if !known {
+			return httpapi.ErrUnauthenticated
+		}
+		if a.Queue != "orders" {
+			return errors.New("not yours")
+		}
+		return nil
+	}}})
+	h.store.statsFail = errors.New("refused")
+	pages := []string{"/", "/search?for=a", "/errors", "/busy", "/schedules", "/server?node=n"}
+	known = false
+	for _, page := range pages {
+		if w := answerOf(h.board, request(http.MethodGet, page, nil)); w.Code != http.StatusUnauthorized {
+			t.Errorf("%s without a name: status %d", page, w.Code)
+		}
+	}
+	if h.store.looks != 0 {
+		t.Errorf("%d looks for nobody", h.store.looks)
+	}
+
+	known = true
+	for _, page := range pages {
+		w := answerOf(h.board, request(http.MethodGet, page, nil))
+		says(t, w.Body.String(), "The store does not answer")
+		if w.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: status %d", page, w.Code)
+		}
+	}
+	h.store.statsFail = nil
+	h.get("/")
 }
