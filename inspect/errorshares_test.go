@@ -34,7 +34,7 @@ func TestShortListsOfErrorsAreReadWhole(t *testing.T) {
 func TestAnErrorBeginsWithItsFirstKnownFailure(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2030, 1, 2, 3, minute, 0, 0, time.UTC) }
 	var r errorRow
-	for _, seen := range [][2]time.Time{{}, {at(5), at(6)}, {{}, at(1)}, {at(4), at(5)}, {at(7), at(8)}} {
+	for _, seen := range [][2]time.Time{{}, {at(5), at(6)}, {at(4), at(5)}, {at(7), at(8)}, {{}, at(1)}} {
 		r.span(seen[0], seen[1])
 	}
 	if !r.First.Equal(at(4)) || !r.Last.Equal(at(8)) {
