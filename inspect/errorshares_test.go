@@ -2,7 +2,9 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 )
 
 // Short lists are read whole, and long ones get equal shares of what these leave.
@@ -24,6 +26,42 @@ func TestShortListsOfErrorsAreReadWhole(t *testing.T) {
 		}
 		if text := fmt.Sprint(got); text != want {
 			t.Errorf("%d entries are shared as %s, want %s", entries, text, want)
+		}
+	}
+}
+
+// An error was seen first at its first known failure: one whose time is unknown is not before it.
+func TestAnErrorBeginsWithItsFirstKnownFailure(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2030, 1, 2, 3, minute, 0, 0, time.UTC) }
+	var r errorRow
+	for _, seen := range [][2]time.Time{{}, {at(5), at(6)}, {at(4), at(5)}, {at(7), at(8)}, {{}, at(1)}} {
+		r.span(seen[0], seen[1])
+	}
+	if !r.First.Equal(at(4)) || !r.Last.Equal(at(8)) {
+		t.Errorf("from %v to %v, want from %v to %v", r.First, r.Last, at(4), at(8))
+	}
+}
+
+// A failure is in the step of its half hour. One of a server whose clock is ahead is in the last, and
+// one of a day ago in none.
+func TestEachFailureOfTheLastDayHasAStep(t *testing.T) {
+	now := time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
+	for ago, want := range map[time.Duration]int{
+		-2 * time.Hour:             ErrorSteps - 1,
+		0:                          ErrorSteps - 1,
+		ErrorStep - 1:              ErrorSteps - 1,
+		ErrorStep:                  ErrorSteps - 2,
+		ErrorSteps*ErrorStep - 1:   0,
+		ErrorSteps * ErrorStep:     -1,
+		2 * ErrorSteps * ErrorStep: -1,
+	} {
+		g := errorGrouping{o: &ErrorsOptions{}, rows: map[string]*errorRow{}, keys: map[string]string{}}
+		g.of.Now = now
+		g.add(&ErrorEntry{
+			State: ErrorRetrying, LastFailure: LastFailure{LastError: "boom", LastFailedAt: now.Add(-ago)},
+		}, "")
+		if at := slices.Index(g.rows["boom"].Steps, 1); at != want {
+			t.Errorf("%v ago is in step %d, want %d", ago, at, want)
 		}
 	}
 }

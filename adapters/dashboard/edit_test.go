@@ -64,7 +64,7 @@ func TestAnEditOfBrokenJSONIsRefused(t *testing.T) {
 		if !strings.Contains(page, "{&#34;n&#34;: 1, &#34;why&#34;: &#34;&lt;b&gt;&#34;</textarea>") {
 			t.Errorf("the text is lost: %s", page)
 		}
-		saysNot(t, page, `name="confirm"`, "<b>")
+		saysNot(t, page, `name="confirm"`, "<b>", "Not stored")
 	}
 
 	page := h.form(editForm("queued", `{"n": 1}`, broken, "not-json", "1")...).Body.String()

@@ -43,3 +43,28 @@ func TestStartsOfVersions(t *testing.T) {
 		}
 	}
 }
+
+// An error is that of the version that started last on one of its queues, shortly before it.
+func TestAnErrorBeginsWithAVersion(t *testing.T) {
+	first := time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
+	ago := func(before time.Duration) time.Time { return first.Add(-before) }
+	for name, tt := range map[string]struct {
+		of   starts
+		want string
+	}{
+		"at once":             {starts{{"orders", "v2"}: ago(0)}, "v2"},
+		"just before the end": {starts{{"orders", "v2"}: ago(startExplains-1)}, "v2"},
+		"too long ago":        {starts{{"orders", "v2"}: ago(startExplains)}, ""},
+		"after the error":     {starts{{"orders", "v2"}: ago(-1)}, ""},
+		"of another queue":    {starts{{"mails", "v2"}: ago(time.Minute)}, ""},
+		"the last of several": {
+			starts{{"orders", "v1"}: ago(2*time.Minute), {"orders", "v3"}: ago(time.Minute), {"orders", "v2"}: ago(3*time.Minute)}, "v3",
+		},
+		"of two at once": {starts{{"orders", "v2"}: ago(time.Minute), {"orders", "v1"}: ago(time.Minute)}, "v2"},
+	} {
+		g := &inspect.ErrorGroup{First: first, Parts: []inspect.ErrorPart{{Queue: "bills"}, {Queue: "orders"}}}
+		if got := tt.of.before(g); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}

@@ -86,6 +86,23 @@ func TestARowHasItsFieldsByClass(t *testing.T) {
 	}
 }
 
+// A record with a shard for its queue is about the queue of the shard, and about its first id.
+func TestARecordOfAShardIsOfItsQueue(t *testing.T) {
+	record := struct {
+		Shard  core.Shard `json:"shard" class:"queue"`
+		ID     string     `json:"id" class:"id"`
+		Before string     `json:"before" class:"id"`
+		Error  string     `json:"error" class:"error"`
+	}{core.Shard{Queue: "other", Index: 3}, "a", "b", "boom"}
+	text, err := json.Marshal(viewOf(&record, Of{Queue: "default", ID: "none"}))
+	want := `{"shard":"other/3","id":"id of other a: a","before":"id of other a: b","error":"error of other a: boom"}`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, %v; want %s", text, err, want)
+	}
+}
+
+func viewOf[T any](record *T, of Of) Row[T] { return NewView[T](marked{}, of).Row(record) }
+
 // What a page reads is redacted as well, and has nothing that no class describes.
 func TestTheValueOfARowIsRedacted(t *testing.T) {
 	row := NewView[sample](marked{hidden: Payload}, Of{}).Row(newSample())

@@ -98,6 +98,18 @@ func TestOneCauseIsOneLine(t *testing.T) {
 				"5 jobs wait there",
 			"late orders since 2m0s: 2 min behind, 5 waiting",
 		}},
+		"another queue that is late beside one with orphans": {func(v *View) {
+			v.Nodes[0].Queues = []string{"mail", "orders"}
+			v.Nodes = append(v.Nodes, lost("red", 2*time.Minute, "orders"))
+			v.Stats = []inspect.QueueStats{
+				queue("mail", 4, 90*time.Second, 5),
+				left("orders", "red", 2, 0, 2*time.Minute),
+			}
+		}, []string{
+			"owner gone orders since 2m0s: 2 jobs left by red, which stopped responding: " +
+				"the next owner of the shard recovers them",
+			"hot shard mail/0 since 1m30s: Shard 0 is 1 min 30 s behind, half of the others 0 s or less",
+		}},
 		"a hot shard that has orphans": {func(v *View) {
 			v.Nodes = append(v.Nodes, lost("red", 2*time.Minute, "orders"))
 			v.Stats[0] = left("orders", "red", 2, 3, 2*time.Minute)
@@ -284,5 +296,96 @@ func TestManyServersThatAreGone(t *testing.T) {
 		"1,300 jobs wait, 300 of them left behind"
 	if len(lines) != 1 || lines[0].Text != want || len(lines[0].Owners) != servers {
 		t.Errorf("%d lines, the first: %s", len(lines), lines[0].Text)
+	}
+}
+
+// A queue is late for its lost servers only if each of its late shards is without an owner that
+// responds, or has orphans.
+func TestALateShardWithAnOwnerIsNotAbandoned(t *testing.T) {
+	owned := func(index int, lag time.Duration) inspect.ShardStats {
+		sh := inspect.ShardStats{Shard: core.Shard{Queue: "orders", Index: index}, Owner: "o", ExpiresAt: now.Add(time.Minute)}
+		sh.Lag = lag
+		return sh
+	}
+	none, expired, orphans := owned(0, late), owned(0, late), owned(0, late)
+	none.Owner, expired.ExpiresAt, orphans.Orphaned = "", now, 1
+
+	for name, tt := range map[string]struct {
+		first inspect.ShardStats
+		shard int
+		want  bool
+	}{
+		"it has an owner":         {owned(0, late), -1, false},
+		"it is the one":           {owned(0, late), 0, false},
+		"another is the one":      {owned(0, late), 1, true},
+		"it is hardly late":       {owned(0, late-1), -1, true},
+		"it has no owner":         {none, -1, true},
+		"its owner is gone":       {expired, -1, true},
+		"it has jobs left behind": {orphans, -1, true},
+	} {
+		s := &inspect.QueueStats{Now: now, Shards: []inspect.ShardStats{tt.first, owned(1, 0)}}
+		if got := abandoned(s, tt.shard); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// Failures began with the newest version whose first server of the queue started just before, if an
+// older version was there.
+func TestFailuresBeganWithAVersion(t *testing.T) {
+	since := ago(10 * time.Minute)
+	node := func(version, queue string, before time.Duration) inspect.Node {
+		return inspect.Node{Version: version, Queues: []string{queue}, StartedAt: since.Add(-before)}
+	}
+	old := node("v1", "orders", time.Hour)
+	for name, tt := range map[string]struct {
+		nodes []inspect.Node
+		want  string
+	}{
+		"a new one":             {[]inspect.Node{old, node("v2", "orders", time.Minute)}, "; began with v2"},
+		"too long before":       {[]inspect.Node{old, node("v2", "orders", versionStart)}, ""},
+		"without a name":        {[]inspect.Node{old, node("", "orders", time.Minute)}, ""},
+		"of another queue":      {[]inspect.Node{old, node("v2", "mail", time.Minute)}, ""},
+		"its first was earlier": {[]inspect.Node{old, node("v2", "orders", time.Minute), node("v2", "orders", time.Hour)}, ""},
+		"the other came later":  {[]inspect.Node{node("v2", "orders", time.Minute), node("v3", "orders", -time.Hour)}, ""},
+		"the newest of several": {[]inspect.Node{
+			old, node("v2", "orders", 3*time.Minute), node("v4", "orders", time.Minute), node("v3", "orders", 2*time.Minute),
+		}, "; began with v4"},
+	} {
+		r := &rules{View: &View{Nodes: tt.nodes}}
+		for range 20 { // versions are compared in any order
+			if got := r.beganWith(&inspect.QueueStats{Queue: inspect.Queue{Name: "orders"}}, since); got != tt.want {
+				t.Errorf("%s: %q, want %q", name, got, tt.want)
+			}
+		}
+	}
+}
+
+// The error of deaths is that of most, unless all are known to have it.
+func TestDeathsNameTheirError(t *testing.T) {
+	for want, d := range map[string]Deaths{
+		"":                  {Count: 3},
+		" with “e”":         {Count: 3, Same: 3, Error: "e"},
+		", most with “e f”": {Count: 3, Same: 2, Error: "e\n f"},
+		", most with “e”":   {Count: 3, Same: 3, More: true, Error: "e"},
+	} {
+		if got := d.mostly(); got != want {
+			t.Errorf("%+v: %q, want %q", d, got, want)
+		}
+	}
+	long := Deaths{Count: 1, Same: 1, Error: strings.Repeat("e", 5000)}
+	if got := long.mostly(); len(got) > 500 {
+		t.Errorf("a long error takes %d bytes", len(got))
+	}
+}
+
+// A line for several queues is as bad as the worst of them, and weighs what they weigh together.
+func TestAFoldedLineIsOfTheWorstKind(t *testing.T) {
+	l := folded([]Line{
+		{Kind: OwnerGone, Queue: "a", weight: 9, Since: ago(time.Minute)},
+		{Kind: NobodyServes, Queue: "b", weight: 1, Since: ago(time.Hour)},
+	})
+	if l.Kind != NobodyServes || l.weight != 10 || !l.Since.Equal(ago(time.Hour)) || l.Parts[0].Queue != "b" {
+		t.Errorf("%+v", l)
 	}
 }
