@@ -320,6 +320,7 @@ func TestFailuresBeganWithAVersion(t *testing.T) {
 		"a new one":             {[]inspect.Node{old, node("v2", "orders", time.Minute)}, "; began with v2"},
 		"too long before":       {[]inspect.Node{old, node("v2", "orders", versionStart)}, ""},
 		"without a name":        {[]inspect.Node{old, node("", "orders", time.Minute)}, ""},
+		"beside one without":    {[]inspect.Node{old, node("v2", "orders", 2*time.Minute), node("", "orders", time.Minute)}, "; began with v2"},
 		"of another queue":      {[]inspect.Node{old, node("v2", "mail", time.Minute)}, ""},
 		"its first was earlier": {[]inspect.Node{old, node("v2", "orders", time.Minute), node("v2", "orders", time.Hour)}, ""},
 		"the other came later":  {[]inspect.Node{node("v2", "orders", time.Minute), node("v3", "orders", -time.Hour)}, ""},
