@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -304,5 +305,21 @@ func TestErrorsOfHostileTexts(t *testing.T) {
 		if err != nil || int64(dry.Handled) != g.Retrying {
 			t.Errorf("group %q: %+v, %v; want %d", g.Name, dry, err, g.Retrying)
 		}
+	}
+}
+
+// An error that is stored encoded is read whole, since a part of it can't be decoded.
+func TestLongEncodedErrorsAreDecoded(t *testing.T) {
+	s := newFixture(t)
+	long := strings.Repeat("x", 2000)
+	s.failedFor(long, "a")
+	s.Inspector = inspect.New(s.store, inspect.Options{DecodeError: func(text string) string {
+		if text == long {
+			return "no route"
+		}
+		return "cut"
+	}})
+	if got := s.errorsOf(inspect.ErrorsOptions{}).Groups; len(got) != 1 || got[0].Name != "no route" {
+		t.Errorf("%+v", briefOf(got))
 	}
 }
