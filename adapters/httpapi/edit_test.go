@@ -80,7 +80,8 @@ func TestAnEditNamesSomePayloads(t *testing.T) {
 		one := service.Replacement{Old: service.OctetsOf([]byte("p")), New: service.OctetsOf([]byte("q"))}
 		text := jsonOf(t, service.EditBody{ID: "a", Edits: slices.Repeat([]service.Replacement{one}, n)})
 		for _, route := range []string{"jobs/edit", "morgue/edit"} {
-			refused(t, route, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/"+route, text)), 400, "bad-request")
+			w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/"+route, text))
+			refused(t, route, w, 400, "bad-request")
 		}
 	}
 }

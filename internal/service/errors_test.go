@@ -23,7 +23,9 @@ func TestAnErrorBeginsWithAVersion(t *testing.T) {
 		"after the error":     {starts{at("orders", "v2", -1)}, ""},
 		"of another queue":    {starts{at("mails", "v2", time.Minute)}, ""},
 		"the last of several": {
-			starts{at("orders", "v1", 2*time.Minute), at("orders", "v3", time.Minute), at("orders", "v2", 3*time.Minute)}, "v3",
+			starts{
+				at("orders", "v1", 2*time.Minute), at("orders", "v3", time.Minute), at("orders", "v2", 3*time.Minute),
+			}, "v3",
 		},
 		"of two at once": {starts{at("orders", "v2", time.Minute), at("orders", "v1", time.Minute)}, "v2"},
 	} {
