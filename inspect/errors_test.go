@@ -344,3 +344,19 @@ func TestAnErrorThatMayBeOlderIsMarked(t *testing.T) {
 		t.Errorf("after two failures: %+v", g)
 	}
 }
+
+// An error that is stored encoded is read whole, since a part of it can't be decoded.
+func TestLongEncodedErrorsAreDecoded(t *testing.T) {
+	s := newFixture(t)
+	long := strings.Repeat("x", 2000)
+	s.failedFor(long, "a")
+	s.Inspector = inspect.New(s.store, inspect.Options{DecodeError: func(text string) string {
+		if text == long {
+			return "no route"
+		}
+		return "cut"
+	}})
+	if got := s.errorsOf(inspect.ErrorsOptions{}).Groups; len(got) != 1 || got[0].Name != "no route" {
+		t.Errorf("%+v", briefOf(got))
+	}
+}

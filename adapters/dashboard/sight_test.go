@@ -22,14 +22,20 @@ func TestASnapshotIsCutToTheUsersQueues(t *testing.T) {
 	}
 	whole := &snapshot{
 		view: wrong.View{
-			Stats:     []inspect.QueueStats{stats("orders"), stats("secrets")},
-			Nodes:     []inspect.Node{{Name: "both", Queues: []string{"secrets", "orders"}}, {Name: "other", Queues: []string{"secrets"}}, {Name: "none"}},
+			Stats: []inspect.QueueStats{stats("orders"), stats("secrets")},
+			Nodes: []inspect.Node{
+				{Name: "both", Queues: []string{"secrets", "orders"}},
+				{Name: "other", Queues: []string{"secrets"}},
+				{Name: "none"},
+			},
 			Unreached: []core.Shard{{Queue: "orders", Index: 1}, {Queue: "secrets", Index: 2}},
 		},
 		wrong: []wrong.Line{
 			{Kind: wrong.NoAnswer, Text: "silent"},
 			{Kind: wrong.CheckFails, Text: "check"},
-			{Kind: wrong.NobodyServes, Text: "both", Parts: []wrong.Line{{Queue: "orders", Text: "part"}, {Queue: "secrets", Text: "other part"}}},
+			{Kind: wrong.NobodyServes, Text: "both", Parts: []wrong.Line{
+				{Queue: "orders", Text: "part"}, {Queue: "secrets", Text: "other part"},
+			}},
 			{Kind: wrong.Late, Queue: "secrets", Text: "other"},
 			{Kind: wrong.Late, Queue: "orders", Text: "late"},
 			{Kind: wrong.ServerGone, Server: "other", Text: "gone"},

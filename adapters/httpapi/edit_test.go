@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,19 @@ func TestAnEditBreaksNoJSON(t *testing.T) {
 		}
 		if r := h.edited(route, "a", `{"n": 2}`, `{"n":`, true); r.Handled != 1 {
 			t.Errorf("%s by will: %+v", route, r)
+		}
+	}
+}
+
+// An edit names at least one payload, and not more than one request may.
+func TestAnEditNamesSomePayloads(t *testing.T) {
+	h := newHouse(t, Options{})
+	for _, n := range []int{0, service.MaxNamed + 1} {
+		one := service.Replacement{Old: service.OctetsOf([]byte("p")), New: service.OctetsOf([]byte("q"))}
+		text := jsonOf(t, service.EditBody{ID: "a", Edits: slices.Repeat([]service.Replacement{one}, n)})
+		for _, route := range []string{"jobs/edit", "morgue/edit"} {
+			w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/"+route, text))
+			refused(t, route, w, 400, "bad-request")
 		}
 	}
 }

@@ -58,7 +58,10 @@ func TestAnErrorBeginsWithAVersion(t *testing.T) {
 		"after the error":     {starts{{"orders", "v2"}: ago(-1)}, ""},
 		"of another queue":    {starts{{"mails", "v2"}: ago(time.Minute)}, ""},
 		"the last of several": {
-			starts{{"orders", "v1"}: ago(2 * time.Minute), {"orders", "v3"}: ago(time.Minute), {"orders", "v2"}: ago(3 * time.Minute)}, "v3",
+			starts{
+				{"orders", "v1"}: ago(2 * time.Minute), {"orders", "v3"}: ago(time.Minute),
+				{"orders", "v2"}: ago(3 * time.Minute),
+			}, "v3",
 		},
 		"of two at once": {starts{{"orders", "v2"}: ago(time.Minute), {"orders", "v1"}: ago(time.Minute)}, "v2"},
 	} {

@@ -130,6 +130,11 @@ func TestFieldsHaveTheirNames(t *testing.T) {
 	if got := fmt.Sprint(second); got != "[index: its index data_base64: the bytes in Base64]" {
 		t.Error(got)
 	}
+	for _, hidden := range []string{"-", ""} {
+		if _, named := wide[hidden]; named {
+			t.Errorf("%q is the name of a field", hidden)
+		}
+	}
 	if wide["shard"] || !wide["index"] || !wide["data"] || !wide["data_base64"] {
 		t.Errorf("%v", wide)
 	}
@@ -137,12 +142,14 @@ func TestFieldsHaveTheirNames(t *testing.T) {
 
 // A time that JSON can't have hides no other field.
 func TestATimeBeyondJSONIsNull(t *testing.T) {
-	o := &Object{
-		Fields: []Field{{Name: "at"}, {Name: "id"}},
-		Values: []any{time.Date(292277, 1, 1, 0, 0, 0, 0, time.UTC), "a"},
-	}
-	text, err := o.MarshalJSON()
-	if want := `{"at":null,"id":"a"}`; err != nil || string(text) != want {
-		t.Errorf("%s, %v; want %s", text, err, want)
+	for _, year := range []int{292277, 10000, -1} {
+		o := &Object{
+			Fields: []Field{{Name: "at"}, {Name: "id"}},
+			Values: []any{time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), "a"},
+		}
+		text, err := o.MarshalJSON()
+		if want := `{"at":null,"id":"a"}`; err != nil || string(text) != want {
+			t.Errorf("%d: %s, %v; want %s", year, text, err, want)
+		}
 	}
 }

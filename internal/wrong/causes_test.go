@@ -303,7 +303,8 @@ func TestManyServersThatAreGone(t *testing.T) {
 // responds, or has orphans.
 func TestALateShardWithAnOwnerIsNotAbandoned(t *testing.T) {
 	owned := func(index int, lag time.Duration) inspect.ShardStats {
-		sh := inspect.ShardStats{Shard: core.Shard{Queue: "orders", Index: index}, Owner: "o", ExpiresAt: now.Add(time.Minute)}
+		sh := inspect.ShardStats{Shard: core.Shard{Queue: "orders", Index: index}, Owner: "o"}
+		sh.ExpiresAt = now.Add(time.Minute)
 		sh.Lag = lag
 		return sh
 	}
@@ -342,12 +343,17 @@ func TestFailuresBeganWithAVersion(t *testing.T) {
 		nodes []inspect.Node
 		want  string
 	}{
-		"a new one":             {[]inspect.Node{old, node("v2", "orders", time.Minute)}, "; began with v2"},
-		"too long before":       {[]inspect.Node{old, node("v2", "orders", versionStart)}, ""},
-		"without a name":        {[]inspect.Node{old, node("", "orders", time.Minute)}, ""},
-		"of another queue":      {[]inspect.Node{old, node("v2", "mail", time.Minute)}, ""},
-		"its first was earlier": {[]inspect.Node{old, node("v2", "orders", time.Minute), node("v2", "orders", time.Hour)}, ""},
-		"the other came later":  {[]inspect.Node{node("v2", "orders", time.Minute), node("v3", "orders", -time.Hour)}, ""},
+		"a new one":       {[]inspect.Node{old, node("v2", "orders", time.Minute)}, "; began with v2"},
+		"too long before": {[]inspect.Node{old, node("v2", "orders", versionStart)}, ""},
+		"without a name":  {[]inspect.Node{old, node("", "orders", time.Minute)}, ""},
+		"beside one without": {[]inspect.Node{
+			old, node("v2", "orders", 2*time.Minute), node("", "orders", time.Minute),
+		}, "; began with v2"},
+		"of another queue": {[]inspect.Node{old, node("v2", "mail", time.Minute)}, ""},
+		"its first was earlier": {[]inspect.Node{
+			old, node("v2", "orders", time.Minute), node("v2", "orders", time.Hour),
+		}, ""},
+		"the other came later": {[]inspect.Node{node("v2", "orders", time.Minute), node("v3", "orders", -time.Hour)}, ""},
 		"the newest of several": {[]inspect.Node{
 			old, node("v2", "orders", 3*time.Minute), node("v4", "orders", time.Minute), node("v3", "orders", 2*time.Minute),
 		}, "; began with v4"},
