@@ -104,6 +104,16 @@ type ErrorGroup struct {
 	Entries []ErrorEntry `json:"entries,omitempty" class:"public" wide:"true" doc:"some of its jobs and dead letters, if the request asks for them"`
 }
 
+// Queues returns the names of the queues of its parts, each once.
+func (g *ErrorGroup) Queues() (names []string) {
+	for _, p := range g.Parts {
+		if !slices.Contains(names, p.Queue) {
+			names = append(names, p.Queue)
+		}
+	}
+	return names
+}
+
 // ErrorPart is the part of an [ErrorGroup] that one action can act on: jobs of a queue, or dead
 // letters of a queue.
 type ErrorPart struct {
@@ -143,10 +153,10 @@ func (e *ErrorEntry) failedAt() time.Time {
 // keeps it, and so do jobs whose error is that of a dead letter of the group.
 //
 // Stores count dead letters by group, so these counts are exact, for the 1,000 largest groups of
-// each queue. Jobs have no such counts. Errors
-// reads at most [MaxErrorEntries] jobs and dead letters, shared among the queues and states: the
-// jobs that are due first, the held jobs in order of id, and the newest dead letters. If there are
-// more, the counts of jobs are those of a sample, and ErrorGroup.Sample is true.
+// each queue. Jobs have no such counts. Errors reads at most [MaxErrorEntries] jobs and dead letters,
+// shared among the queues and states: the jobs that are due first, the held jobs in order of id, and
+// the newest dead letters. If there are more, the counts of jobs are those of a sample, and
+// ErrorGroup.Sample is true.
 //
 // If shards can't be reached, it returns what it has read and a *[PartialError]. For an unknown
 // state or a negative number it returns [ErrInvalidOptions].

@@ -26,15 +26,7 @@ var errorColumns = slices.DeleteFunc(
 var errorPartColumns = fieldColumns[inspect.ErrorPart]()
 
 // queuesOf names the queues of an error.
-func queuesOf(g *inspect.ErrorGroup) any {
-	var queues []string
-	for _, p := range g.Parts {
-		if !slices.Contains(queues, p.Queue) {
-			queues = append(queues, p.Queue)
-		}
-	}
-	return strings.Join(queues, ", ")
-}
+func queuesOf(g *inspect.ErrorGroup) any { return strings.Join(g.Queues(), ", ") }
 
 func (a *app) errorsCommand() *cobra.Command {
 	var o inspect.ErrorsOptions
