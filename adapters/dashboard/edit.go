@@ -12,9 +12,6 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// diffContext is the number of lines that a page shows before and behind a change.
-const diffContext = 3
-
 // edit is the edit of a form.
 type edit struct {
 	id, place string
@@ -120,7 +117,7 @@ func (c *call) editing(failed error) (*view, error) {
 			b.Wrong = err.Error()
 		}
 	}
-	b.Lines = bounded(linediff.Near(linediff.Of(compared(string(e.old), e.text)), diffContext))
+	b.Lines = bounded(linediff.Near(linediff.Of(compared(string(e.old), e.text)), linediff.Context))
 	b.then(c.may())
 
 	v := &view{page: "edit", title: "Edit a payload of " + shown(e.id), body: b}
@@ -143,20 +140,15 @@ func (b *editBody) then(may *rights) {
 	}
 }
 
-// Whole reports whether the texts differ in white space only, which reading leaves out.
-func (b *editBody) Whole() bool { return !linediff.Changed(b.Lines) }
+// SpaceOnly reports whether the texts differ in white space only. The comparison leaves that out.
+func (b *editBody) SpaceOnly() bool { return !linediff.Changed(b.Lines) }
 
 // Line returns a line of the change with its sign, as text.
 func (b *editBody) Line(l linediff.Line) string {
-	switch l.Kind {
-	case linediff.Removed:
-		return "- " + readable(l.Text)
-	case linediff.Added:
-		return "+ " + readable(l.Text)
-	case linediff.Skipped:
-		return "  … " + figures.Exact(int64(l.Count)) + " lines"
+	if l.Kind == linediff.Skipped {
+		return l.Kind.Sign() + "… " + figures.Exact(int64(l.Count)) + " lines"
 	}
-	return "  " + readable(l.Text)
+	return l.Kind.Sign() + readable(l.Text)
 }
 
 // Removed and Added report what a line is.

@@ -112,17 +112,15 @@ func (a *app) edit(short, example string, at editPlace) *cobra.Command {
 
 // sayChange writes the lines that differ to standard error.
 func (a *app) sayChange(before, after string) {
-	for _, l := range linediff.Near(linediff.Of(before, after), 3) {
+	for _, l := range linediff.Near(linediff.Of(before, after), linediff.Context) {
+		text := l.Kind.Sign() + multiline(l.Text)
 		switch l.Kind {
-		case linediff.Removed:
-			_, _ = fmt.Fprintln(a.stderr, "- "+multiline(l.Text))
-		case linediff.Added:
-			_, _ = fmt.Fprintln(a.stderr, "+ "+multiline(l.Text))
 		case linediff.Skipped:
-			_, _ = fmt.Fprintln(a.stderr, "  … "+figures.Exact(int64(l.Count))+" lines")
-		default:
-			_, _ = fmt.Fprintln(a.stderr, strings.TrimRight("  "+multiline(l.Text), " "))
+			text = l.Kind.Sign() + "… " + figures.Exact(int64(l.Count)) + " lines"
+		case linediff.Kept:
+			text = strings.TrimRight(text, " ")
 		}
+		_, _ = fmt.Fprintln(a.stderr, text)
 	}
 }
 

@@ -20,6 +20,20 @@ const (
 	Skipped
 )
 
+// Context is the number of lines that people are shown before and behind a change.
+const Context = 3
+
+// Sign returns the two characters before a line of the kind.
+func (k Kind) Sign() string {
+	switch k {
+	case Removed:
+		return "- "
+	case Added:
+		return "+ "
+	}
+	return "  "
+}
+
 // Line is a line of a comparison, without its end.
 type Line struct {
 	Kind Kind
