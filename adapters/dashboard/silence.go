@@ -1,20 +1,19 @@
 package dashboard
 
 import (
-	"regexp"
+	"bytes"
 	"time"
 )
 
 // silence is a store that does not answer now.
 type silence struct {
-	// Since is when it answered last or, if it never has, when it was first asked in vain.
+	// Since is when it answered last, which is the time of the figures that pages still show. If it
+	// never has answered, Since is when it was first asked in vain.
 	Since when
 	// Never is true if it has never answered.
 	Never bool
 	// Error is empty for a user who may not see all queues, since it may name one.
 	Error string
-	// Figures is the time of the figures that pages still show, by the store's clock.
-	Figures when
 	// Next is when the store is asked again, if a page asks for it.
 	Next when
 	// Again is the page's address, which asks at once.
@@ -43,11 +42,10 @@ func (l *looker) age() (asOf time.Time, s *silence) {
 	}
 
 	return asOf, &silence{
-		Since:   when{asOf, now},
-		Never:   l.last.answered.IsZero(),
-		Error:   l.last.view.Silence,
-		Figures: when{asOf, now},
-		Next:    when{now.Add(l.next.Sub(clock)), now},
+		Since: when{asOf, now},
+		Never: l.last.answered.IsZero(),
+		Error: l.last.view.Silence,
+		Next:  when{now.Add(l.next.Sub(clock)), now},
 	}
 }
 
@@ -63,10 +61,7 @@ func (l *looker) retry() {
 // asOfHeader has the time of a page's figures, also where the page itself is not sent again.
 const asOfHeader = "Skein-As-Of"
 
-// post matches the beginning of a form that acts.
-var post = regexp.MustCompile(`<form method="post"`)
-
 // withoutActions returns a page whose actions are off, since the store would not answer them.
 func withoutActions(page []byte) []byte {
-	return post.ReplaceAll(page, []byte(`<form inert method="post"`))
+	return bytes.ReplaceAll(page, []byte(`<form method="post"`), []byte(`<form inert method="post"`))
 }

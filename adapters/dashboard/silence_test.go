@@ -104,17 +104,16 @@ func TestTheAgeOfTheFigures(t *testing.T) {
 	l.last.failed, l.last.answered, l.last.silent = errors.New("refused"), at(3), at(5)
 	l.last.view.Silence = "hidden"
 	want := silence{
-		Since:   when{store(3), store(10)},
-		Error:   "hidden",
-		Figures: when{store(3), store(10)},
-		Next:    when{store(15), store(10)},
+		Since: when{store(3), store(10)},
+		Error: "hidden",
+		Next:  when{store(15), store(10)},
 	}
 	if asOf, s := l.age(); !asOf.Equal(store(3)) || *s != want {
 		t.Errorf("silent: %v, %+v, want %+v", asOf, s, want)
 	}
 
 	l.last.answered = time.Time{}
-	want.Since, want.Figures, want.Never = when{store(5), store(10)}, when{store(5), store(10)}, true
+	want.Since, want.Never = when{store(5), store(10)}, true
 	if asOf, s := l.age(); !asOf.Equal(store(5)) || *s != want {
 		t.Errorf("never answered: %v, %+v, want %+v", asOf, s, want)
 	}
