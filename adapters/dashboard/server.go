@@ -110,33 +110,6 @@ func (s *snapshot) server(node string) (found *inspect.Node) {
 	return found
 }
 
-// server returns what the user may see of a server: its part of the queues that the user may see.
-func (s *sight) server(n *inspect.Node) *inspect.Node {
-	if s.all {
-		return n
-	}
-
-	part := *n
-	part.Queues = slices.DeleteFunc(slices.Clone(n.Queues), func(q string) bool { return !s.sees(q) })
-	st := &part.Status
-	st.Shards, st.Running, st.Busy, st.Claimed, st.Queues, st.Longest = 0, 0, 0, 0, nil, nil
-	for _, q := range n.Status.Queues {
-		if s.sees(q.Queue) {
-			st.Queues = append(st.Queues, q)
-			st.Shards, st.Running, st.Busy, st.Claimed = st.Shards+q.Shards, st.Running+q.Running, st.Busy+q.Busy, st.Claimed+q.Claimed
-		}
-	}
-	for _, j := range n.Status.Longest {
-		if s.sees(j.Shard.Queue) {
-			st.Longest = append(st.Longest, j)
-		}
-	}
-	if !s.sees(st.LastChance.Shard.Queue) {
-		st.LastChance = inspect.NodeStatus{}.LastChance
-	}
-	return &part
-}
-
 // describe says how the server is, first in a sentence.
 func (b *serverBody) describe(s *snapshot) {
 	n := b.Node
