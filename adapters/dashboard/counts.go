@@ -21,12 +21,13 @@ type counted struct {
 // does.
 func (c *call) counted(live bool) (n counted) {
 	s, _, _ := c.looker.known()
-	if s = c.sight.of(s); live {
-		if looked, err := c.look(); err == nil {
+	if live {
+		if looked, err := c.looker.look(c.r.Context()); err == nil {
 			s = looked
 		}
 	}
 
+	s = c.sight.of(s)
 	if s == nil || s.view.Stats == nil && s.failed == nil {
 		return n
 	}

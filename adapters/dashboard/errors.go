@@ -130,16 +130,12 @@ func (c *call) errorsPage() (*view, error) {
 // filter makes the choices of the filter, and adds the chosen ones to the query. Unknown values
 // choose all.
 func (b *errorsBody) filter(s *snapshot, ask *service.ErrorsQuery, state, since string) {
-	var queues, ages []string
-	for at := range s.view.Stats {
-		queues = append(queues, s.view.Stats[at].Queue.Name)
-	}
-
 	states := []string{string(inspect.ErrorRetrying), string(inspect.ErrorHeld), string(inspect.ErrorDead)}
 	if slices.Contains(states, state) {
 		ask.State = state
 	}
 
+	var ages []string
 	for _, a := range errorAges {
 		if ages = append(ages, a.value); a.value == since {
 			ask.Since = s.view.Now.Add(-a.age)
@@ -147,7 +143,7 @@ func (b *errorsBody) filter(s *snapshot, ask *service.ErrorsQuery, state, since 
 	}
 
 	b.Chips = []chip{
-		chipOf("q", b.Queue, queues...),
+		chipOf("q", b.Queue, s.queues()...),
 		chipOf("state", state, states...),
 		chipOf("since", since, ages...),
 	}
@@ -170,17 +166,13 @@ func (b *errorsBody) causes(c *call, open string) {
 			Open:     row.Key == open,
 		}
 
-		var names []string
 		for _, p := range row.Parts {
-			if !slices.Contains(names, p.Queue) {
-				names = append(names, p.Queue)
-			}
 			queues[p.Queue] = true
 			share := b.share(c, &p)
 			cause.Parts = append(cause.Parts, share)
 			cause.Acts = append(cause.Acts, share.Acts...)
 		}
-		cause.On = strings.Join(names, ", ")
+		cause.On = strings.Join(row.Queues(), ", ")
 		if actsTwice(row.Parts) {
 			cause.Acts = nil
 		}
@@ -293,7 +285,7 @@ func stepsText(steps []int64) string {
 		figures.Count(sum), figures.Count(most))
 }
 
-// factsOf lists what the shown entries of an opened row have in common.
+// facts lists what the shown entries of an opened row have in common.
 func (b *errorsBody) facts(row *service.ErrorRow) (facts []errorFact) {
 	servers, tags := map[string]int{}, map[string]int{}
 	for _, e := range row.Entries {

@@ -90,8 +90,6 @@ func (c *call) idPage() (*view, error) {
 	id := c.r.URL.Query().Get("id")
 	b := &idBody{Queue: c.queue, ID: id, May: c.may(), Editable: c.o.API.RedactPayload == nil}
 
-	known, _, _ := c.looker.known()
-	b.seen = c.sight.of(known)
 	var err error
 	if b.Why, err = asked(c, service.Why, "", &service.WhyQuery{Queue: c.queue, ID: id}); err != nil {
 		return nil, err
@@ -105,8 +103,7 @@ func (c *call) idPage() (*view, error) {
 	b.Facts = factsOf(b.Why.Verdict.Findings)
 	b.Past = pastOf(b.Why, b.Now)
 	if s, err := c.look(); err == nil {
-		b.Schedules = c.blockOfID(s, id)
-		b.Others = c.otherQueues(s, id)
+		b.seen, b.Schedules, b.Others = s, c.blockOfID(s, id), c.otherQueues(s, id)
 	}
 	c.auditOfID(b)
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
@@ -226,20 +223,22 @@ func verdictOf(v *service.Verdict) (title, detail string, badge pill) {
 	return strings.TrimSuffix(sentence(formatted(clause)), "."), detail, reasonBadge(v.Reason)
 }
 
+// reasonSigns are the marks of reasons by their classes.
+var reasonSigns = map[string]string{
+	"bad": "●", "paused": "‖", "nobody": "▨", "late": "▲", "good": "✓", "muted": "◦",
+}
+
 // reasonBadge returns the mark and the word of a reason.
 func reasonBadge(r inspect.Reason) pill {
-	class := classes[r]
-	sign := map[string]string{"bad": "●", "paused": "‖", "nobody": "▨", "late": "▲"}[class]
+	class, known := classes[r]
 	switch {
-	case class != "":
-	case r.Waits():
-		class, sign = "muted", "◦"
+	case known:
 	case r == inspect.RunsNow || r == inspect.InBuffer || r == inspect.IsNext:
-		class, sign = "good", "✓"
+		class = "good"
 	default:
-		class, sign = "muted", "◦"
+		class = "muted"
 	}
-	return pill{class, sign, r.String()}
+	return pill{class, reasonSigns[class], r.String()}
 }
 
 // formatted returns a sentence about an id as pages show it.

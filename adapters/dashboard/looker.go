@@ -68,9 +68,7 @@ func (l *looker) queues() (names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last != nil {
-		for at := range l.last.view.Stats {
-			names = append(names, l.last.view.Stats[at].Queue.Name)
-		}
+		names = l.last.queues()
 	}
 	return names
 }

@@ -99,11 +99,7 @@ func (c *call) schedulesPage() (*view, error) {
 		Stood: fields("back.contains", b.Filter.Name, "back.state", b.Filter.State),
 		May:   c.may(),
 	}
-	var queues []string
-	for at := range s.view.Stats {
-		queues = append(queues, s.view.Stats[at].Queue.Name)
-	}
-	b.Chips = append(b.Chips, chipOf("q", c.queue, queues...))
+	b.Chips = append(b.Chips, chipOf("q", c.queue, s.queues()...))
 	b.Chips = append(b.Chips, chipOf("state", b.Filter.State, stateNames()...))
 
 	cal := c.calendar(s)

@@ -92,10 +92,7 @@ func (c *call) findID(b *searchBody, s *snapshot) error {
 func (c *call) findJobs(b *searchBody, s *snapshot) error {
 	queues := []string{""} // all at once
 	if !c.sight.all {
-		queues = nil
-		for at := range s.view.Stats {
-			queues = append(queues, s.view.Stats[at].Queue.Name)
-		}
+		queues = s.queues()
 	}
 
 	for at, queue := range queues {

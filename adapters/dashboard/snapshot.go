@@ -63,6 +63,15 @@ func (c *call) of() (*snapshot, *inspect.QueueStats, error) {
 		"No push and no server has declared it, or it was forgotten.")
 }
 
+// queues returns the names of the queues.
+func (s *snapshot) queues() []string {
+	names := make([]string, len(s.view.Stats))
+	for at := range s.view.Stats {
+		names[at] = s.view.Stats[at].Queue.Name
+	}
+	return names
+}
+
 // storeProblem is the page for a store without any known state.
 func (c *call) storeProblem(err error) error {
 	detail := "Users who may see all queues are shown the error."
