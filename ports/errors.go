@@ -48,6 +48,9 @@ var (
 	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs, dead letters,
 	// schedules or records in the [Quarantine].
 	ErrNotEmpty = errors.New("queue is not empty")
+	// ErrSettingsConflict reports settings of a queue that were changed since the caller has read
+	// them; see SettingsConflictError. Nothing was written.
+	ErrSettingsConflict = errors.New("the settings were changed meanwhile")
 	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Nothing was written. Untrack
 	// an id before another one is tracked.
 	ErrTooManyTracked = errors.New("too many tracked ids")

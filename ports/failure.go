@@ -16,9 +16,10 @@ func refusals() []error {
 		ErrUnknownQueue, ErrUnknownNode, ErrShardCountMismatch, ErrQueueMismatch,
 		ErrLeaseHeld, ErrLeaseLost, ErrStaleTurn, ErrStaleAttempt,
 		ErrInvalidRequest, ErrUnusable, ErrNotEmpty, ErrNotPaused,
-		ErrTooManyTracked, ErrNotBegun, ErrReadOnly,
+		ErrTooManyTracked, ErrNotBegun, ErrReadOnly, ErrSettingsConflict,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime,
 		core.ErrInvalidRule, core.ErrInvalidSchedule, core.ErrInvalidOptions, core.ErrInvalidQueue,
+		core.ErrInvalidSetting,
 	}
 }
 

@@ -50,7 +50,24 @@ type Operator interface {
 	// for a rule with another Same, since the queue's payloads are stored by it.
 	SetMerge(ctx context.Context, r SetMergeRequest) error
 
-	// Forget removes a queue: its record, counters and history. The queue must have no queued,
+	// Configure replaces the settings of a queue (docs/rules.md 11), if no other call has changed them
+	// meanwhile: the version that the store has must be the Version of the new settings less one. 0 is
+	// the version of a queue that was never configured. If the store already has settings that are
+	// equal to the new ones, also in their Version, the call is a repeat and changes nothing. It is
+	// atomic: of several calls with the same Version and other content exactly one succeeds.
+	//
+	// The store keeps settings whose names or values it does not know. It keeps them when the queue is
+	// paused, resumed or declared again, and when its merge rule changes. Forget removes them. No
+	// wake-up announces a change, since servers read the settings by Queues.
+	//
+	// If the store can't read the settings that it has, the version is compared if it can be read, and
+	// otherwise each Version is accepted.
+	//
+	// Errors: ErrUnknownQueue; a *SettingsConflictError with the present settings; ErrInvalidRequest,
+	// as ConfigureRequest.Validate returns it.
+	Configure(ctx context.Context, r ConfigureRequest) error
+
+	// Forget removes a queue: its record, settings, counters and history. The queue must have no queued,
 	// claimed or dead entry, no schedule and no record in the [Quarantine], and no shard of it may be
 	// leased.
 	// After that the name can be declared anew, even with another shard count.

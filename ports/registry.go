@@ -204,4 +204,7 @@ type Queue struct {
 	Merge core.MergeRule
 	// Paused is true after a Pause, until a Resume.
 	Paused bool
+	// Settings are what operators have set; see Operator.Configure. Settings that the store can't
+	// read are Broken, with their Version if that can be read. The caller owns the slice.
+	Settings core.Settings
 }

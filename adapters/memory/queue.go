@@ -16,13 +16,14 @@ const firstGeneration = 1
 // queue is a declared queue. Its record and its shards never change, except for fields with a lock
 // of their own.
 type queue struct {
-	record  ports.Queue // without Paused and Merge
-	paused  atomic.Bool
-	merge   atomic.Pointer[core.MergeRule]
-	shards  []*shard
-	history history
-	permits permits
-	tracked tracked
+	record   ports.Queue // without Paused, Merge and Settings
+	paused   atomic.Bool
+	merge    atomic.Pointer[core.MergeRule]
+	settings settings
+	shards   []*shard
+	history  history
+	permits  permits
+	tracked  tracked
 
 	// forgetMu is locked for reading by calls that must not reach a forgotten queue.
 	forgetMu  sync.RWMutex
@@ -172,7 +173,7 @@ func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 // view returns the queue's record as it is now.
 func (q *queue) view() ports.Queue {
 	v := q.record
-	v.Paused, v.Merge = q.paused.Load(), *q.merge.Load()
+	v.Paused, v.Merge, v.Settings = q.paused.Load(), *q.merge.Load(), q.settings.copy()
 	return v
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,10 +59,42 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 		case c.name == writesCheck:
 			s.tryDisk(looking, &row)
 		}
+		if c.name == recordsCheck {
+			s.addBrokenSettings(looking, &row)
+		}
 
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// addBrokenSettings adds the queues whose settings can't be read to the row of records.
+func (s *Store) addBrokenSettings(ctx context.Context, row *ports.Check) {
+	queues, err := s.queues(ctx, nil)
+	if err != nil {
+		return // other rows show the cause
+	}
+
+	var broken []string
+	for i := range queues {
+		if queues[i].Settings.Broken {
+			broken = append(broken, queues[i].Name)
+		}
+	}
+	if len(broken) == 0 {
+		return
+	}
+
+	names := strings.Join(broken[:min(len(broken), recordsNamed)], ", ")
+	if more := len(broken) - recordsNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	row.Value += "; the settings of the queues " + names + " can't be read"
+	advice := "set one of their settings again, which replaces them: until then servers use the options of their code"
+	if row.Advice != "" {
+		advice = row.Advice + "; " + advice
+	}
+	row.Status, row.Advice = max(row.Status, ports.CheckWarn), advice
 }
 
 // tryDisk writes a temporary file on the disk of the jobs, and changes the row of writes if that
@@ -168,6 +201,13 @@ type check struct{ name, sql, advice string }
 
 // writesCheck is the check that pushes depend on.
 const writesCheck = "writes"
+
+// recordsCheck is the check of what the store can't read. recordsNamed is the maximum number of queues
+// of which it names unreadable settings.
+const (
+	recordsCheck = "records"
+	recordsNamed = 5
+)
 
 // checks are in display order. Each begins with its parameters, so that all take the same ones.
 var checks = [...]check{
@@ -278,7 +318,7 @@ SELECT CASE WHEN n > 10000 THEN 'more than 10000 rows wait to be merged'
   CASE WHEN n > 10000 THEN 2 ELSE 0 END
 FROM p, (SELECT count(*) AS n FROM (SELECT FROM {schema}.inbox LIMIT 10001) i) c`,
 		"check that servers run for all queues: their turns merge the rows that transactions have pushed"},
-	{"records", params + `
+	{recordsCheck, params + `
 SELECT coalesce(left(l.text, 400), format('all %s shards have their rows', l.shards)),
   CASE WHEN l.text IS NULL THEN 0 ELSE 3 END
 FROM p, (

@@ -29,7 +29,8 @@ const (
 	statusStaleAttempt   status = "stale_attempt"
 	statusLeaseHeld      status = "lease_held"
 	statusNotEmpty       status = "not_empty"
-	statusFull           status = "full" // a list of tracked ids
+	statusConflict       status = "conflict" // of settings
+	statusFull           status = "full"     // a list of tracked ids
 	statusNotPaused      status = "not_paused"
 	statusNotUTF8        status = "not_utf8"
 	statusSearchPath     status = "search_path"

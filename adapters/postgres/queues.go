@@ -53,7 +53,8 @@ func (r mergeRule) rule() (core.MergeRule, error) {
 // queuesSQL lists all queues, or the one named by $1. All shards of a queue are paused at once, so
 // the first one shows it.
 const queuesSQL = `
-SELECT q.name, q.shards, q.generation, q.index_ids, q.merge_rule, q.same_push, s.paused
+SELECT q.name, q.shards, q.generation, q.index_ids, q.merge_rule, q.same_push, s.paused,
+  q.settings_version, q.settings::text
 FROM {schema}.queues q JOIN {schema}.shards s ON s.id = {schema}.first_shard(q.id)
 WHERE $1::text IS NULL OR q.name = $1
 ORDER BY q.name`
@@ -70,8 +71,13 @@ func (s *Store) queues(ctx context.Context, name *string) ([]ports.Queue, error)
 		return eachRow(rows, func() error {
 			var q ports.Queue
 			var rule mergeRule
-			err := rows.Scan(&q.Name, &q.Shards, &q.Generation, &q.IndexIDs, &rule.code, &rule.samePush, &q.Paused)
+			var stored storedSettings
+			err := rows.Scan(
+				&q.Name, &q.Shards, &q.Generation, &q.IndexIDs, &rule.code, &rule.samePush, &q.Paused,
+				&stored.version, &stored.text,
+			)
 			if err == nil {
+				q.Settings = s.settingsOf(q.Name, stored)
 				q.Merge, err = rule.rule()
 			}
 			queues = append(queues, q)

@@ -80,6 +80,8 @@ type Store struct {
 	small *smallPushes
 	// byRule has the names of queues that a push found with a merge rule.
 	byRule sync.Map
+	// unreadSettings has, by queue, the settings that can't be read, as they were logged.
+	unreadSettings sync.Map
 	// merging has, by queue, how many of the next small pushes go alone.
 	merging sync.Map
 

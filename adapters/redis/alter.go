@@ -77,6 +77,10 @@ func (s *Store) alter(ctx context.Context, name string, paused, rule any, check 
 
 // alterRecord changes the queue's record as alter.lua describes.
 func (s *Store) alterRecord(ctx context.Context, name string, paused, rule any, kept int64) (queueRecord, error) {
+	if !isQueueField(name) {
+		return queueRecord{}, storekit.UnknownQueue(name)
+	}
+
 	value, err := s.run(ctx, exchange.Call{
 		Script: alterScript,
 		Keys:   []any{s.queuesKey()},

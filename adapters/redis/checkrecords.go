@@ -122,7 +122,15 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 
 	var all []core.Shard
 	for _, name := range slices.Sorted(maps.Keys(queues)) {
-		if q := queues[name]; !q.forgetting {
+		q := queues[name]
+		if q.Settings.Broken {
+			found.wrong[settingsField(name)] = recordFault{
+				"the settings of the queue " + name + " can't be read, so servers use the options of their code: " +
+					"set one of them again, which replaces them",
+				ports.CheckWarn, false,
+			}
+		}
+		if !q.forgetting {
 			all = append(all, core.Shards(name, q.Shards)...)
 		}
 	}

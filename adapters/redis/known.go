@@ -76,6 +76,7 @@ func (q *seenQueues) note(name string, record queueRecord, known bool) {
 	if q.of == nil {
 		q.of = make(map[string]queueRecord)
 	}
+	record.Settings = record.Settings.Clone()
 	q.of[name] = record
 }
 
@@ -91,6 +92,7 @@ func (q *seenQueues) record(name string) (queueRecord, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	record, known := q.of[name]
+	record.Settings = record.Settings.Clone()
 	return record, known
 }
 
@@ -101,9 +103,11 @@ func (q *seenQueues) list() ([]ports.Queue, bool) {
 	return inOrder(q.of), q.listed
 }
 
+// inOrder returns queues in order of name, for a caller who owns them.
 func inOrder(records map[string]queueRecord) []ports.Queue {
 	queues := make([]ports.Queue, 0, len(records))
 	for record := range maps.Values(records) {
+		record.Settings = record.Settings.Clone()
 		queues = append(queues, record.Queue)
 	}
 	slices.SortFunc(queues, func(a, b ports.Queue) int { return strings.Compare(a.Name, b.Name) })
@@ -167,15 +171,19 @@ func (s *Store) readQueues(ctx context.Context) (records map[string]queueRecord,
 		return nil, nil, err
 	}
 
-	delete(all, formatField)
-	delete(all, identityField)
 	records, unread = make(map[string]queueRecord, len(all)), make(map[string]string)
 	for name, text := range all {
-		if q, err := parseQueueRecord(name, text); err == nil {
-			records[name] = q
-		} else {
-			unread[name] = text
+		if !isQueueField(name) {
+			continue
 		}
+
+		q, err := parseQueueRecord(name, text)
+		if err != nil {
+			unread[name] = text
+			continue
+		}
+		q.Settings = s.settingsOf(name, all[settingsField(name)])
+		records[name] = q
 	}
 	return records, unread, nil
 }
@@ -224,6 +232,8 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 			q, err := parseQueueRecord(name, text)
 			if err == nil {
 				s.server.ours.Store(true)
+				last, _ := s.seen.record(name)
+				q.Settings = last.Settings // shards have no copy of them
 			}
 			return q, err
 		}

@@ -25,6 +25,8 @@ func listing(queues int) answers {
 			cmd.SetVal(all)
 		case *goredis.StringCmd:
 			cmd.SetVal(record)
+		case *goredis.SliceCmd:
+			cmd.SetVal([]any{record, nil})
 		}
 		return nil
 	}
@@ -79,10 +81,14 @@ func TestASlowListSaysThatAQueueIsUnknown(t *testing.T) {
 	defer client.Close()
 
 	client.AddHook(answers(func(ctx context.Context, cmd goredis.Cmder) error {
-		if until, ok := ctx.Deadline(); ok && cmd.Name() == "hget" && time.Until(until) < time.Second {
+		if until, ok := ctx.Deadline(); ok && cmd.Name() == "hmget" && time.Until(until) < time.Second {
 			<-ctx.Done() // slower than that
 			cmd.SetErr(ctx.Err())
 			return ctx.Err()
+		}
+		if fields, ok := cmd.(*goredis.SliceCmd); ok {
+			fields.SetVal([]any{nil, nil})
+			return nil
 		}
 		cmd.SetErr(goredis.Nil)
 		return goredis.Nil

@@ -89,25 +89,39 @@ func boolArg(b bool) int {
 	return 0
 }
 
-// queue returns a queue's record.
+// queue returns a queue's record with its settings. If the record is lost or can't be read, it returns
+// the settings with the error.
 func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 	if err := s.ready(ctx); err != nil {
 		return queueRecord{}, err
 	}
-
-	text, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "hget", s.queuesKey(), name))
-	if err != nil {
-		return queueRecord{}, err
-	}
-	if text == "" {
-		s.seen.note(name, queueRecord{}, false)
+	if !isQueueField(name) {
 		return queueRecord{}, storekit.UnknownQueue(name)
 	}
 
+	texts, err := exchange.Ask(ctx, s.link,
+		goredis.NewSliceCmd(ctx, "hmget", s.queuesKey(), name, settingsField(name)))
+	if err != nil {
+		return queueRecord{}, err
+	}
+	if len(texts) != 2 {
+		return queueRecord{}, record.ErrReply
+	}
+	text, _ := texts[0].(string)
+	stored, _ := texts[1].(string)
+	settings := s.settingsOf(name, stored)
+	unread := queueRecord{Queue: ports.Queue{Name: name, Settings: settings}}
+
+	if text == "" {
+		s.seen.note(name, queueRecord{}, false)
+		return unread, storekit.UnknownQueue(name)
+	}
 	q, err := readQueueRecord(name, text)
 	if err != nil {
-		return q, err
+		return unread, err
 	}
+
+	q.Settings = settings
 	s.seen.note(name, q, true)
 	return q, nil
 }
@@ -358,6 +372,7 @@ func (s *Store) queueOrKept(ctx context.Context, name string, patience time.Dura
 	if errors.Is(none, ports.ErrUnknownQueue) {
 		return q, err
 	}
+	kept.Settings = q.Settings
 	return kept, none
 }
 

@@ -21,6 +21,7 @@ var (
 	cancelScript           = join("lib/clock lib/notes step/cancel")
 	changeSchedulesScript  = join(library + "lib/pushes lib/schedules calendar/change_schedules")
 	claimedScript          = join(library + "lib/notes lib/claims lib/lease look/claimed")
+	configureScript        = join("registry/configure")
 	declareScript          = join("lib/clock registry/declare")
 	declareShardScript     = join("registry/declare_shard")
 	declaredScript         = join("registry/declared")

@@ -37,6 +37,7 @@ var scriptFlags = map[string]struct {
 	"claimed":            {claimedScript, onlyReads},
 	"declare":            {declareScript, passesWhenFull},
 	"delete":             {deleteScript, passesWhenFull},
+	"configure":          {configureScript, passesWhenFull},
 	"delete_payloads":    {deletePayloadsScript, passesWhenFull},
 	"discard":            {discardScript, passesWhenFull},
 	"drain":              {drainScript, passesWhenFull},

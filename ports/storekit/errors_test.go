@@ -213,6 +213,7 @@ func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 			"ErrNotBegun":           ports.ErrNotBegun,
 			"ErrNotPaused":          ports.ErrNotPaused,
 			"ErrTooManyTracked":     ports.ErrTooManyTracked,
+			"ErrSettingsConflict":   ports.ErrSettingsConflict,
 			"ErrReadOnly":           ports.ErrReadOnly,
 		},
 		"../../core/validate.go": {

@@ -285,6 +285,10 @@ func (s *intercepted) SetMerge(ctx context.Context, r ports.SetMergeRequest) err
 	return passOnly(ctx, s, "SetMerge", r, ports.ShardStore.SetMerge)
 }
 
+func (s *intercepted) Configure(ctx context.Context, r ports.ConfigureRequest) error {
+	return passOnly(ctx, s, "Configure", r, ports.ShardStore.Configure)
+}
+
 func (s *intercepted) Forget(ctx context.Context, queue string) error {
 	return passOnly(ctx, s, "Forget", queue, ports.ShardStore.Forget)
 }

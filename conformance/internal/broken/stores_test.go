@@ -578,6 +578,7 @@ func allBroken() []brokenStore {
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(),
 		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenTracked(), brokenIdentity(),
 		brokenCalendars(),
+		brokenSettings(),
 	)
 }
 

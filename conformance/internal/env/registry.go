@@ -70,6 +70,10 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 		"Pause":   e.Store.Pause(ctx, queue),
 		"Resume":  e.Store.Resume(ctx, queue),
 		"Forget":  e.Store.Forget(ctx, queue),
+		"Configure": e.Store.Configure(ctx, ports.ConfigureRequest{
+			Queue:    queue,
+			Settings: core.Settings{Version: 1},
+		}),
 	}
 
 	_, errs["Acquire"] = e.Store.Acquire(ctx, ports.AcquireRequest{

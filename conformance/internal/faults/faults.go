@@ -278,6 +278,13 @@ func scenarioOperate(e *env.Env, _ *finalState) {
 	e.TB.Helper()
 	begun := e.Now()
 
+	for version := range int64(2) {
+		e.Must(e.Store.Configure(e.Ctx, ports.ConfigureRequest{Queue: env.Orders, Settings: core.Settings{
+			Version: version + 1,
+			Set:     []core.Setting{{Name: core.SettingMaxLanes, Value: fmt.Sprint(version), By: "ann", At: begun}},
+		}}), "Configure")
+	}
+
 	e.FailAll("j", "k", "l")
 	e.ByIDs(e.Store.Expedite, "j", "k", "l")
 	e.ByIDs(e.Store.Bury, "j", "k")

@@ -33,6 +33,8 @@ type ErrorClass struct {
 	Sentinels []string
 	// Held is the *ports.HeldError of the error, if any.
 	Held ports.HeldError
+	// Conflict is the *ports.SettingsConflictError of the error, if any.
+	Conflict ports.SettingsConflictError
 	// Entries are those of the error's *ports.PushError, if any.
 	Entries []int
 	// Unknown is set for an error without a sentinel: the call may have taken effect.
@@ -46,7 +48,7 @@ func ClassOf(err error) ErrorClass {
 		ports.ErrUnknownQueue, ports.ErrUnknownNode, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
 		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
 		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrNotPaused, ports.ErrTooManyTracked,
-		ports.ErrUnusable,
+		ports.ErrUnusable, ports.ErrSettingsConflict,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag,
 		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue, core.ErrInvalidSchedule,
 	} {
@@ -59,6 +61,9 @@ func ClassOf(err error) ErrorClass {
 
 	if held, ok := errors.AsType[*ports.HeldError](err); ok {
 		c.Held = *held
+	}
+	if conflict, ok := errors.AsType[*ports.SettingsConflictError](err); ok {
+		c.Conflict = *conflict
 	}
 	if push, ok := errors.AsType[*ports.PushError](err); ok {
 		c.Entries = push.Entries

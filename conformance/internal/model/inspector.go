@@ -32,7 +32,7 @@ func (m *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 			return nil, err
 		}
 
-		stats := ports.QueueStats{Queue: q.record, Now: m.Now()}
+		stats := ports.QueueStats{Queue: q.view(), Now: m.Now()}
 		for _, s := range shards {
 			stats.Shards = append(stats.Shards, s.stats())
 			stats.Counts = sum(stats.Counts, s.counts())

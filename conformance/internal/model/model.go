@@ -92,6 +92,13 @@ func (m *Store) ClaimedIDs(at core.Shard) []string {
 	return slices.Sorted(maps.Keys(m.queues[at.Queue].shards[at.Index].claimed))
 }
 
+// SettingsOf returns the settings of a queue.
+func (m *Store) SettingsOf(queue string) core.Settings {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.queues[queue].view().Settings
+}
+
 // DeadIDs returns the ids of the dead letters of a shard, in order.
 func (m *Store) DeadIDs(at core.Shard) []string {
 	m.mu.Lock()

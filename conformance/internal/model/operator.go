@@ -54,6 +54,30 @@ func (m *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	return nil
 }
 
+// Configure implements ports.Operator.
+func (m *Store) Configure(ctx context.Context, r ports.ConfigureRequest) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	q, err := m.queue(ctx, r.Queue)
+	if err != nil {
+		return err
+	}
+
+	present := q.record.Settings
+	if present.Version == r.Settings.Version && slices.Equal(present.Set, r.Settings.Set) {
+		return nil
+	}
+	if present.Version+1 != r.Settings.Version {
+		return &ports.SettingsConflictError{Queue: r.Queue, Settings: q.view().Settings}
+	}
+	q.record.Settings = core.Settings{Version: r.Settings.Version, Set: slices.Clone(r.Settings.Set)}
+	return nil
+}
+
 // jobAction changes a queued job for Expedite, Bury or Delete, as far as the bounds of the step
 // allow. at is the position of the job's id in the step. changed reports whether the job has
 // changed, and finished whether the step has reached it.

@@ -110,6 +110,13 @@ func byName(a, b node) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Owner, b.Owner))
 }
 
+// view returns the record of the queue for a caller, who owns it.
+func (q *queue) view() ports.Queue {
+	v := q.record
+	v.Settings.Set = slices.Clone(v.Settings.Set)
+	return v
+}
+
 // Queues implements ports.Registry.
 func (m *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	m.mu.Lock()
@@ -119,7 +126,7 @@ func (m *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	}
 	var records []ports.Queue
 	for _, q := range m.queues {
-		records = append(records, q.record)
+		records = append(records, q.view())
 	}
 	slices.SortFunc(records, func(a, b ports.Queue) int { return cmp.Compare(a.Name, b.Name) })
 	return records, nil

@@ -16,7 +16,7 @@ import (
 // operate makes one random call of an operator.
 func (d *driver) operate() {
 	switch pick(
-		d, "operator", "pause", "resume", "resume", "merge rule", "merge rule", "expedite", "expedite", "bury",
+		d, "operator", "pause", "resume", "resume", "merge rule", "merge rule", "configure", "configure", "expedite", "expedite", "bury",
 		"delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "import", "import", "recount", "forget",
 	) {
 	case "pause":
@@ -25,6 +25,8 @@ func (d *driver) operate() {
 		compareErr(d, "Resume", d.queue().Name, ports.ShardStore.Resume)
 	case "merge rule":
 		d.setMerge()
+	case "configure":
+		d.configure()
 	case "expedite":
 		compare(d, "Expedite", d.jobStep(), ports.ShardStore.Expedite)
 	case "bury":
@@ -75,6 +77,25 @@ func (d *driver) setMerge() {
 	if compareErr(d, "SetMerge", r, ports.ShardStore.SetMerge) == nil {
 		d.queues[at].Merge = r.Merge
 	}
+}
+
+// configure changes the settings of a queue, mostly to the version that follows.
+func (d *driver) configure() {
+	queue := d.queue().Name
+	present := d.model().SettingsOf(queue)
+	by := pick(d, "by", "ann", "bob")
+
+	s := present
+	for _, name := range []string{core.SettingMaxLanes, core.SettingMorgueCount} {
+		c := core.SettingChange{Name: name, Unset: rapid.Bool().Draw(d.t, "unset"), Value: pick(d, "value", "0", "1", "7")}
+		changed, err := s.Change([]core.SettingChange{c}, by, d.model().Now())
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		s = changed
+	}
+	s.Version = present.Version + pick[int64](d, "version", 1, 1, 1, 1, 0, 2)
+	compareErr(d, "Configure", ports.ConfigureRequest{Queue: queue, Settings: s}, ports.ShardStore.Configure)
 }
 
 // cancel cancels jobs, mostly claimed ones.

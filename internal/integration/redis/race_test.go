@@ -154,7 +154,7 @@ func (b *beforeQueueRecord) DialHook(next goredis.DialHook) goredis.DialHook { r
 
 func (b *beforeQueueRecord) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
-		if args := cmd.Args(); len(args) == 3 && args[0] == "hget" && args[2] == "orders" {
+		if args := cmd.Args(); len(args) == 4 && args[0] == "hmget" && args[2] == "orders" {
 			if b.err != nil {
 				cmd.SetErr(b.err)
 				return b.err

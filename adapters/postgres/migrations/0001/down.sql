@@ -2,7 +2,7 @@
 DROP VIEW {schema}.counts, {schema}.leases;
 DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.arrivals_of, {schema}.admit_groups, {schema}.audit,
   {schema}.apply_push_rule, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.change_schedules, {schema}.changed_here, {schema}.choose_due,
-  {schema}.choose_some_due, {schema}.claim_due, {schema}.claim_each, {schema}.claim_together, {schema}.clock, {schema}.count_schedules,
+  {schema}.choose_some_due, {schema}.claim_due, {schema}.claim_each, {schema}.claim_together, {schema}.clock, {schema}.configure, {schema}.count_schedules,
   {schema}.cut_payload, {schema}.end_parts,
   {schema}.dead_payloads_of, {schema}.declare, {schema}.find_payloads, {schema}.find_shard, {schema}.first_shard, {schema}.fold, {schema}.fold_counts, {schema}.forget,
   {schema}.hand_over, {schema}.handed_over, {schema}.head, {schema}.heads, {schema}.held, {schema}.inbox_mark, {schema}.inbox_rows, {schema}.inbox_rows_of, {schema}.later, {schema}.letter_of, {schema}.limit_lock_waits, {schema}.list_places, {schema}.list_schedule_names,

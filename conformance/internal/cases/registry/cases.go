@@ -1,6 +1,7 @@
 // Package registry has the cases of what a store keeps beside jobs, and of the store as a whole.
 //
 //   - declare.go is about queues: how they are declared and forgotten.
+//   - settings.go is about the settings of a queue.
 //   - registry.go is about the list of servers.
 //   - permits.go is about the permits of a queue with a limit.
 //   - history.go is about the counts of servers by minute.
@@ -20,6 +21,7 @@ func Groups(store ports.ShardStore) []env.Group {
 	all := []env.Group{
 		{Name: "declare", Cases: declareCases()},
 		{Name: "forget", Cases: forgetCases()},
+		{Name: "settings", Cases: settingsCases()},
 		{Name: "registry", Cases: registryCases()},
 		{Name: "audit", Cases: auditCases()},
 		{Name: "tracked", Cases: trackedCases()},
