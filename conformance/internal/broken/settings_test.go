@@ -261,6 +261,10 @@ func brokenSettings() []brokenStore {
 		},
 		{"stores a part of invalid settings", "settings/that are invalid are refused", wrapped(configures(keepsValidPart))},
 		{"shares its settings with callers", "settings/share no memory with the caller", wrapped(sharesSettings)},
-		{"takes 0 of a worked case for unset", "settings/change as the worked cases do", wrapped(configures(takesZeroForUnset))},
+		{
+			"takes 0 of a worked case for unset",
+			"settings/change as the worked cases do",
+			wrapped(configures(takesZeroForUnset)),
+		},
 	}
 }

@@ -16,8 +16,9 @@ import (
 // operate makes one random call of an operator.
 func (d *driver) operate() {
 	switch pick(
-		d, "operator", "pause", "resume", "resume", "merge rule", "merge rule", "configure", "configure", "expedite", "expedite", "bury",
-		"delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "import", "import", "recount", "forget",
+		d, "operator", "pause", "resume", "resume", "merge rule", "merge rule", "configure", "configure",
+		"expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit",
+		"import", "import", "recount", "forget",
 	) {
 	case "pause":
 		compareErr(d, "Pause", d.queue().Name, ports.ShardStore.Pause)

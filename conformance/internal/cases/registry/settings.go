@@ -23,27 +23,51 @@ const (
 
 func settingsCases() []env.Case {
 	return []env.Case{
-		{Name: "are none at first", Rule: "Configure: 0 is the version of a queue that was never configured", Check: settingsNone},
+		{
+			Name:  "are none at first",
+			Rule:  "Configure: 0 is the version of a queue that was never configured",
+			Check: settingsNone,
+		},
 		{Name: "are set, changed and unset", Rule: ruleConfigure, Check: settingsChange},
 		{Name: "tell 0 from unset", Rule: "RULES 11: 0 is a value, and not unset", Check: settingsZero},
-		{Name: "keep what a newer program has set", Rule: "Configure: the store keeps settings " +
-			"whose names or values it does not know", Check: settingsUnknown},
+		{
+			Name:  "keep what a newer program has set",
+			Rule:  "Configure: the store keeps settings whose names or values it does not know",
+			Check: settingsUnknown,
+		},
 		{Name: "keep texts as they are", Rule: ruleConfigure, Check: settingsTexts},
 		{Name: "refuse a version that does not follow", Rule: ruleConflict, Check: settingsConflict},
-		{Name: "name the present ones in a conflict", Rule: "Configure: a *SettingsConflictError with the present settings",
-			Check: settingsConflictNames},
-		{Name: "may be sent again", Rule: "Configure: if the store has settings that are equal to the new ones, " +
-			"the call is a repeat and changes nothing", Check: settingsRepeat},
-		{Name: "are won by one of two handles", Rule: "Configure: of several calls with the same Version and other content " +
-			"exactly one succeeds", Check: settingsRace},
+		{
+			Name:  "name the present ones in a conflict",
+			Rule:  "Configure: a *SettingsConflictError with the present settings",
+			Check: settingsConflictNames,
+		},
+		{
+			Name: "may be sent again",
+			Rule: "Configure: if the store has settings that are equal to the new ones, " +
+				"the call is a repeat and changes nothing",
+			Check: settingsRepeat,
+		},
+		{
+			Name:  "are won by one of two handles",
+			Rule:  "Configure: of several calls with the same Version and other content exactly one succeeds",
+			Check: settingsRace,
+		},
 		{Name: "stay when the queue is paused and declared again", Rule: ruleSettingsStay, Check: settingsStay},
 		{Name: "belong to their queue", Rule: ruleConfigure, Check: settingsOfQueues},
 		{Name: "end with their queue", Rule: "Configure: Forget removes them", Check: settingsForgotten},
 		{Name: "of an unknown queue are refused", Rule: "Configure: ErrUnknownQueue", Check: settingsUndeclared},
-		{Name: "that are invalid are refused", Rule: "ConfigureRequest.Validate: ErrInvalidRequest for settings " +
-			"that core.Settings.Validate refuses", Check: settingsInvalid},
-		{Name: "share no memory with the caller", Rule: "package ports: slices of a request stay the caller's, " +
-			"and slices of a reply belong to the caller", Check: settingsSlices},
+		{
+			Name:  "that are invalid are refused",
+			Rule:  "ConfigureRequest.Validate: ErrInvalidRequest for settings that core.Settings.Validate refuses",
+			Check: settingsInvalid,
+		},
+		{
+			Name: "share no memory with the caller",
+			Rule: "package ports: slices of a request stay the caller's, " +
+				"and slices of a reply belong to the caller",
+			Check: settingsSlices,
+		},
 		{Name: "change as the worked cases do", Rule: "RULES 11", Check: settingsVectors},
 	}
 }
