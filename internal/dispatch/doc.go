@@ -11,7 +11,7 @@
 //   - claimable: a turn of the shard may claim the batch from the store.
 //   - granted: the shard's next turn is to claim the batch, or the turn in flight claims it.
 //   - running: a lane runs the batch, or is about to.
-//   - limit: how many batches of one queue may run at once on this server.
+//   - limit: how many batches of one queue may run at once on this server. It can change at any time.
 //
 // A lane without a batch waits, or it has been woken and is about to ask for one. A pool lacks a
 // batch for each waiting lane for which no batch is runnable or granted. The stock of a shard is
@@ -29,7 +29,7 @@
 // answers (Pool.Answered), or which is lost (Pool.Lost). Pool.Await hides the shard for a while.
 //
 // Pool.Look is the tick: the scheduler wanted it at that time. Pool.SetShards, Pool.SetLanes,
-// Permits.Bound and Node.Stop change what there is.
+// Limit.Change and Node.Stop change what there is.
 //
 // Permits.Plan returns the call of the store for permits, if one is due, and Permits.Answered,
 // Permits.Failed, Permits.Freed and Permits.Drop take what became of them.

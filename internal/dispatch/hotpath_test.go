@@ -24,7 +24,9 @@ func newBelt(lanes int) *belt {
 	b := &belt{lanes: make([]dispatch.Lane, lanes), now: dispatch.Now{Local: scriptStart, Store: 1}}
 	b.node.Config = dispatch.Config{PollInterval: time.Second, LeaseTTL: 30 * time.Second, Prefetch: 256}
 	b.pool = b.node.NewPool(nil, lanes)
-	b.shard = b.pool.NewShard(nil, 1, dispatch.NewLimit(lanes))
+	limit := dispatch.NewLimit()
+	limit.Change(dispatch.Bounds{Lanes: lanes}, nil, b.now)
+	b.shard = b.pool.NewShard(nil, 1, limit)
 	c := core.SchedulerConfig{Shards: core.Shards("orders", 1), PollInterval: time.Second}
 	order, _ := dispatch.NewOrder(core.Lag, c)
 	b.pool.SetShards([]*dispatch.Shard{b.shard}, order, b.now)

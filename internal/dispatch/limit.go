@@ -1,14 +1,26 @@
 package dispatch
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// Limit bounds how many lanes of the server run batches of one queue at once. A nil Limit bounds
-// nothing.
+// Bounds are how many batches of a queue may run at once. 0 is no bound.
+type Bounds struct {
+	// Total is the bound over all servers. The server needs a permit for each batch.
+	Total int
+	// Lanes is the bound of this server.
+	Lanes int
+}
+
+// Limit bounds how many lanes of the server run batches of one queue at once. Its bounds may change
+// at any time.
 type Limit struct {
-	// lanes is the bound of the server, or 0 if there are only permits. permits are those of the
-	// queue, or nil.
-	lanes   int
+	bounds Bounds
+	// permits are those of the queue. They are nil until it has a bound over all servers.
 	permits *Permits
+	// pools are those that have shards of the queue.
+	pools []*Pool
 	// running counts the lanes that run a batch or are about to. claimed counts the batches that are
 	// runnable but for the limit, or granted.
 	running, claimed int
@@ -45,29 +57,68 @@ const (
 	placeReserved       // a lane was woken for its turn, and may start before others
 )
 
-// NewLimit returns a limit of most batches, or nil, which means no limit, if most is 0.
-func NewLimit(most int) *Limit {
-	if most == 0 {
-		return nil
+// NewLimit returns the limit of a queue without bounds.
+func NewLimit() *Limit { return &Limit{} }
+
+// bounded reports whether there is any bound.
+func (l *Limit) bounded() bool { return l.bounds != Bounds{} }
+
+// Change changes the bounds. Batches that run beyond them end by themselves, and no other starts
+// until then. permits are those of the queue, the same in each call; they may be nil while there is
+// no bound over all servers.
+func (l *Limit) Change(b Bounds, permits *Permits, now Now) {
+	was := l.bounded()
+	l.bounds, l.permits = b, permits
+	if permits != nil {
+		permits.changed(l)
 	}
-	return &Limit{lanes: most}
+
+	if l.bounded() != was {
+		for _, p := range l.pools {
+			p.regroup(l)
+		}
+	}
+
+	l.reserve(now)
+	for _, p := range l.pools {
+		p.dispatch(now)
+	}
+	permits.review()
 }
 
-// most returns how many lanes may run now. For a queue with permits these are the permits that the
-// server holds, up to its share.
-func (l *Limit) most() int {
-	if l.permits == nil {
-		return l.lanes
+// regroup moves the shards of a queue that has got its first bound to a part of their own, and those
+// of a queue that has lost its last bound back to the first part. That ends what the limit has noted
+// of them.
+func (p *Pool) regroup(l *Limit) {
+	for _, s := range p.shards {
+		if s.limit == l {
+			s.join(p.partFor(l))
+		}
 	}
-	most := min(l.permits.held, l.permits.share)
-	if l.lanes > 0 {
-		return min(most, l.lanes)
+	if !l.bounded() {
+		p.parts = slices.DeleteFunc(p.parts, func(t *part) bool { return t.limit == l })
+		l.parts, l.queue, l.held, l.reserved = nil, nil, nil, 0
+	}
+}
+
+// most returns how many lanes may run now. For a queue with a bound over all servers these are the
+// permits that the server holds, up to its share.
+func (l *Limit) most() int {
+	most := math.MaxInt
+	if l.bounds.Total > 0 {
+		most = min(l.permits.held, l.permits.share, l.bounds.Total)
+	}
+	if l.bounds.Lanes > 0 {
+		most = min(most, l.bounds.Lanes)
 	}
 	return most
 }
 
-// partFor returns the part of the pool's shards with a limit.
+// partFor returns the part of the pool for the shards of a queue.
 func (p *Pool) partFor(limit *Limit) *part {
+	if !limit.bounded() {
+		return p.parts[0]
+	}
 	for _, t := range p.parts {
 		if t.limit == limit {
 			return t
@@ -79,12 +130,33 @@ func (p *Pool) partFor(limit *Limit) *part {
 	return t
 }
 
+// join makes the shard one of a part. No limit hides it any longer.
+func (s *Shard) join(t *part) {
+	was := s.part
+	was.change(-s.runnable, -s.granted)
+	was.ran(-s.running)
+
+	s.part = t
+	s.hidden &^= heldRun | heldClaim
+	t.change(s.runnable, s.granted)
+	t.ran(s.running)
+	t.pool.recount(s)
+}
+
 // change adds to the runnable and the granted batches.
 func (t *part) change(runnable, granted int) {
 	t.runnable += runnable
 	t.granted += granted
 	if t.limit != nil {
 		t.limit.claimed += runnable + granted
+	}
+}
+
+// ran adds to the lanes that run a batch or are about to, if there is a limit.
+func (t *part) ran(lanes int) {
+	if t.limit != nil {
+		t.running += lanes
+		t.limit.running += lanes
 	}
 }
 
@@ -181,8 +253,7 @@ func (t *part) start(s *Shard) bool {
 	case t.limit == nil:
 	case t.mayStart() > 0:
 		t.endReservation() // it is used
-		t.limit.running++
-		t.running++
+		t.ran(1)
 	default:
 		if s.hidden&heldRun == 0 {
 			s.hidden |= heldRun

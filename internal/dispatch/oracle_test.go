@@ -1,7 +1,5 @@
 package dispatch_test
 
-import "math"
-
 // The oracle of the random histories: it counts anew after each event, from the histories alone.
 
 // count is what the oracle knows of the shards of a pool that are of one queue.
@@ -19,10 +17,7 @@ func (s *sim) running(q *simQueue) (n int) {
 
 // mayStart is how many more lanes may run a queue.
 func (s *sim) mayStart(q *simQueue) int {
-	if q.limit == nil {
-		return math.MaxInt32
-	}
-	return max(0, q.most-s.running(q))
+	return max(0, q.most()-s.running(q))
 }
 
 // chosen counts the lanes that a shard was chosen for and that have not taken a batch.
@@ -110,7 +105,7 @@ func (s *sim) checkGrants(p any, short int) {
 				}
 			}
 		}
-		free := h.queue.limit == nil || claimed < h.queue.most-s.running(h.queue)
+		free := claimed < h.queue.most()-s.running(h.queue)
 		if h.pool == p && h.stored > 0 && !h.failed && !h.inFlight && h.Granted() == 0 && h.claimed < h.parallel-h.running+16 && free {
 			s.Fatalf("%d lanes would find no batch, and a shard with %d jobs has no grant", short, h.stored)
 		}

@@ -13,10 +13,9 @@ import (
 // servers. The server runs at most as many batches of the queue as it holds permits. The caller
 // knows when the permits expire, and calls Drop then.
 type Permits struct {
-	node  *Node
+	node *Node
+	// limit is that of the queue. It has the number of permits of all servers.
 	limit *Limit
-	// total is the number of permits of all servers.
-	total int
 	// held is how many permits the server holds. share is how many it should hold at most. It is
 	// math.MaxInt unless other servers want permits.
 	held, share int
@@ -44,14 +43,20 @@ type PermitCall struct {
 	Limit, Hold, Want int
 }
 
-// NewPermits returns the permits of a queue. The caller must call Bound before anything else.
+// NewPermits returns the permits of a queue, for Limit.Change.
 func (n *Node) NewPermits() *Permits { return &Permits{node: n, share: math.MaxInt} }
 
-// Bound returns a new limit of the lanes that run the queue, which has the given number of permits.
-// lanes bounds the lanes of this server, or is 0.
-func (p *Permits) Bound(total, lanes int) *Limit {
-	p.total, p.limit = total, &Limit{lanes: lanes, permits: p}
-	return p.limit
+// total returns the number of permits of all servers, or 0 while batches need none.
+func (p *Permits) total() int { return p.limit.bounds.Total }
+
+// changed notes that the bounds of the queue have changed. What the store has answered before may no
+// longer hold.
+func (p *Permits) changed(l *Limit) {
+	p.limit = l
+	p.denied, p.callAt = false, time.Time{}
+	if p.total() == 0 {
+		p.share = math.MaxInt
+	}
 }
 
 // Held returns how many permits the server holds.
@@ -81,10 +86,10 @@ func (p *Permits) need(more int) int {
 		need += min(batches, t.lanesToCome())
 	}
 
-	if p.limit.lanes > 0 {
-		need = min(need, p.limit.lanes)
+	if lanes := p.limit.bounds.Lanes; lanes > 0 {
+		need = min(need, lanes)
 	}
-	return min(need, p.total)
+	return min(need, p.total())
 }
 
 // want returns how many permits the server reports that it could use. If the server holds a permit
@@ -94,7 +99,7 @@ func (p *Permits) want() int {
 	if p.held == 0 {
 		return p.need(1)
 	}
-	return p.need(p.total)
+	return p.need(p.total())
 }
 
 // contended reports whether other servers want permits.
@@ -104,6 +109,10 @@ func (p *Permits) contended() bool { return p.share < math.MaxInt }
 // needs of its share. While no other server waits for permits, the target doubles with each answer
 // until the server needs no more.
 func (p *Permits) target() int {
+	if p.total() == 0 {
+		return 0
+	}
+
 	need := p.want()
 	if !p.contended() {
 		need = p.need(max(1, p.held))
@@ -128,7 +137,7 @@ func (p *Permits) review() {
 
 	switch target := p.target(); {
 	case target < p.held:
-		if p.inFlight || !p.unusedSince.IsZero() && p.held <= p.share && !p.node.stopped {
+		if p.inFlight || !p.unusedSince.IsZero() && p.patience() > 0 {
 			return
 		}
 	case target > p.held && !p.denied && !p.inFlight:
@@ -144,7 +153,7 @@ func (p *Permits) review() {
 // patience returns how long permits may be unused before the server returns them.
 func (p *Permits) patience() time.Duration {
 	switch {
-	case p.node.stopped || p.node.ByHand || p.held > p.share:
+	case p.node.stopped || p.node.ByHand || p.held > min(p.share, p.total()):
 		return 0
 	case p.contended():
 		return LookAhead
@@ -202,11 +211,14 @@ func (p *Permits) plan(now time.Time) (hold int, call bool, wait time.Duration) 
 // than before, it counts from now on.
 func (p *Permits) request(hold int, now time.Time, callIn time.Duration) PermitCall {
 	want := max(hold, p.want())
+	if p.total() == 0 { // the call returns all permits
+		want = 0
+	}
 	p.callAt = now.Add(min(callIn, p.node.LeaseTTL/3))
 	p.inFlight = true
 	p.attempt++
 	p.held = min(p.held, hold)
-	return PermitCall{Attempt: p.attempt, Limit: p.total, Hold: hold, Want: want}
+	return PermitCall{Attempt: p.attempt, Limit: max(1, p.total()), Hold: hold, Want: want}
 }
 
 // Return returns the call that returns all permits at the end. ok is false if there is nothing to
@@ -253,7 +265,7 @@ func (p *Permits) ownShare(holders []core.PermitHolder, now core.Instant) int {
 	if own < 0 || !contended {
 		return math.MaxInt
 	}
-	return FairPermits(p.total, holders, now)[own]
+	return FairPermits(p.total(), holders, now)[own]
 }
 
 // Drop notes that the server no longer holds permits. It returns the shards of the queue, whose

@@ -84,7 +84,7 @@ type Pool struct {
 	woken   int
 	running int
 	// parts are the shards, grouped by the limit of their queues. The first part has the shards of all
-	// queues without a limit.
+	// queues without bounds.
 	parts []*part
 	// starts and pace estimate how many batches will start.
 	starts Recent
@@ -246,8 +246,7 @@ func (p *Pool) BatchEnded(l *Lane, ran, ok bool, took time.Duration, now Now) {
 	p.recount(s)
 
 	if limit := s.part.limit; limit != nil {
-		limit.running--
-		s.part.running--
+		s.part.ran(-1)
 		limit.reserve(now)
 		p.dispatch(now)
 	}

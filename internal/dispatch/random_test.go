@@ -85,13 +85,25 @@ type sim struct {
 
 type simQueue struct {
 	limit *dispatch.Limit
-	// held is how many permits the server holds, and most how many lanes may run it. asked is the call
-	// for permits in flight.
-	held    int
-	most    int
-	permits *dispatch.Permits
-	review  bool
-	asked   *dispatch.PermitCall
+	// bounds are those of the queue. held is how many permits the server holds, and share how many it
+	// may use. asked is the call for permits in flight.
+	bounds      dispatch.Bounds
+	held, share int
+	permits     *dispatch.Permits
+	review      bool
+	asked       *dispatch.PermitCall
+}
+
+// most returns how many lanes may run the queue.
+func (q *simQueue) most() int {
+	most := math.MaxInt32
+	if q.bounds.Total > 0 {
+		most = min(q.held, q.share, q.bounds.Total)
+	}
+	if q.bounds.Lanes > 0 {
+		most = min(most, q.bounds.Lanes)
+	}
+	return most
 }
 
 type simShard struct {
@@ -126,14 +138,9 @@ func newSim(t *rapid.T, build core.SchedulerFunc) *sim {
 	}
 
 	for range rapid.IntRange(1, 3).Draw(t, "queues") {
-		q := &simQueue{most: rapid.IntRange(0, 3).Draw(t, "most")}
-		if q.most > 0 && rapid.Bool().Draw(t, "permits") {
-			q.permits = s.node.NewPermits()
-			q.limit, q.most = q.permits.Bound(q.most, 0), 0
-		} else {
-			q.limit = dispatch.NewLimit(q.most)
-		}
+		q := &simQueue{limit: dispatch.NewLimit(), permits: s.node.NewPermits(), share: math.MaxInt}
 		s.queues = append(s.queues, q)
+		s.bound(q)
 	}
 
 	pools, lanes := 1, rapid.IntRange(1, 8).Draw(t, "lanes")
@@ -195,7 +202,7 @@ func (s *sim) carryOut() {
 			h.turn, s.grants = true, h.pool
 		case dispatch.ReviewPermits:
 			for _, q := range s.queues {
-				q.review = q.permits != nil
+				q.review = true
 			}
 		case dispatch.Look:
 			s.looks[a.Pool] = true
@@ -220,6 +227,8 @@ func (s *sim) step(busy bool) {
 	if busy {
 		may = append(may, func() {
 			s.push(rapid.SampledFrom(s.shards).Draw(s.T, "shard"), rapid.IntRange(1, 20).Draw(s.T, "jobs"))
+		}, func() {
+			s.bound(rapid.SampledFrom(s.queues).Draw(s.T, "bounded"))
 		})
 	}
 
@@ -283,8 +292,17 @@ func (s *sim) pass() {
 		}
 	}
 	for _, q := range s.queues {
-		q.review = q.permits != nil // the loop also looks by itself
+		q.review = true // the loop also looks by itself
 	}
+}
+
+// bound gives a queue other bounds.
+func (s *sim) bound(q *simQueue) {
+	q.bounds = dispatch.Bounds{Total: rapid.IntRange(0, 3).Draw(s.T, "total"), Lanes: rapid.IntRange(0, 3).Draw(s.T, "lanes")}
+	if q.bounds.Total == 0 {
+		q.share = math.MaxInt
+	}
+	q.limit.Change(q.bounds, q.permits, s.time())
 }
 
 func (s *sim) next(l *simLane) {
@@ -305,8 +323,8 @@ func (s *sim) follow(l *simLane, step dispatch.Step) {
 	switch l.asks = step.Ask; {
 	case step.Run != nil:
 		l.shard = step.Run.Of.(*simShard)
-		if running := s.running(l.shard.queue); l.shard.queue.limit != nil && running > l.shard.queue.most {
-			s.Fatalf("%d lanes run a queue of which %d may", running, l.shard.queue.most)
+		if running := s.running(l.shard.queue); running > l.shard.queue.most() {
+			s.Fatalf("%d lanes run a queue of which %d may", running, l.shard.queue.most())
 		}
 	case step.Ask == nil:
 		l.waits = true
@@ -369,7 +387,6 @@ func (s *sim) plan(q *simQueue) {
 	q.review = false
 	if c, call, _ := q.permits.Plan(s.time().Local, s.node.PollInterval); call {
 		q.asked, q.held = &c, min(q.held, c.Hold)
-		q.most = min(q.most, q.held)
 	}
 }
 
@@ -378,15 +395,15 @@ func (s *sim) plan(q *simQueue) {
 func (s *sim) grantPermits(q *simQueue, busy bool) {
 	c := *q.asked
 	q.asked = nil
-	held, other := c.Hold, core.PermitHolder{Owner: "other"}
+	held, other := min(c.Hold, max(q.held, c.Limit)), core.PermitHolder{Owner: "other"}
 	if busy {
 		held = rapid.IntRange(min(q.held, held), held).Draw(s.T, "held")
-		other.Held, other.Want = c.Limit-held, rapid.IntRange(0, c.Limit).Draw(s.T, "want")
+		other.Held, other.Want = max(0, c.Limit-held), rapid.IntRange(0, c.Limit).Draw(s.T, "want")
 	}
 	holders := []core.PermitHolder{{Owner: "self", Held: held, Want: c.Want}, other}
-	q.held, q.most = held, held
-	if other.Want > other.Held {
-		q.most = min(held, dispatch.FairPermits(c.Limit, holders, s.time().Store)[0])
+	q.held, q.share = held, math.MaxInt
+	if c.Want > 0 && other.Want > other.Held {
+		q.share = dispatch.FairPermits(q.bounds.Total, holders, s.time().Store)[0]
 	}
 	q.permits.Answered(c, held, holders, s.time().Store, s.time())
 }

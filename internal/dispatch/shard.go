@@ -12,8 +12,9 @@ type Shard struct {
 	// Of is the caller's own name of the shard.
 	Of   any
 	view View
-	// index is its place in the order, and part is that of its limit.
+	// index is its place in the order. limit is that of its queue, and part is that of the limit.
 	index int
+	limit *Limit
 	part  *part
 	// perTurn is how many batches a turn may claim.
 	perTurn int
@@ -63,12 +64,16 @@ const (
 // after another head was shown.
 var taken = core.Head{Due: math.MinInt64, OK: true}
 
-// NewShard returns a shard of the pool, for SetShards. batch is how many jobs a batch has at most;
-// limit may be nil.
+// NewShard returns a shard of the pool, for SetShards. batch is how many jobs a batch has at most,
+// and limit is that of its queue.
 func (p *Pool) NewShard(of any, batch int, limit *Limit) *Shard {
+	if !slices.Contains(limit.pools, p) {
+		limit.pools = append(limit.pools, p)
+	}
 	return &Shard{
 		Of:      of,
 		view:    View{Idle: true},
+		limit:   limit,
 		part:    p.partFor(limit),
 		size:    firstGrant,
 		perTurn: max(1, core.MaxTurnJobs/batch),

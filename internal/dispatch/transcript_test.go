@@ -146,16 +146,29 @@ func (w *script) scheduler(args []string) {
 // onlyNext is a user's scheduler, whose answers are in the transcript.
 type onlyNext struct{ core.Scheduler }
 
-func (w *script) limit(args []string) { w.limits[args[0]] = dispatch.NewLimit(w.int(args[1])) }
+// limit takes a queue and the bound of the lanes, which may replace another one.
+func (w *script) limit(args []string) {
+	w.limitOf(args[0]).Change(dispatch.Bounds{Lanes: w.int(args[1])}, w.permits[args[0]], w.time())
+}
 
-// newPermits takes a queue, the number of its permits and, optionally, the bound of the lanes.
+// newPermits takes a queue, the number of its permits and, optionally, the bound of the lanes. They
+// may replace others.
 func (w *script) newPermits(args []string) {
-	p, lanes := w.node.NewPermits(), 0
+	b := dispatch.Bounds{Total: w.int(args[1])}
 	if len(args) > 2 {
-		lanes = w.int(args[2])
+		b.Lanes = w.int(args[2])
 	}
-	w.permits[args[0]] = p
-	w.limits[args[0]] = p.Bound(w.int(args[1]), lanes)
+	if w.permits[args[0]] == nil {
+		w.permits[args[0]] = w.node.NewPermits()
+	}
+	w.limitOf(args[0]).Change(b, w.permits[args[0]], w.time())
+}
+
+func (w *script) limitOf(queue string) *dispatch.Limit {
+	if w.limits[queue] == nil {
+		w.limits[queue] = dispatch.NewLimit()
+	}
+	return w.limits[queue]
 }
 
 // pool takes a name and the number of lanes.
@@ -191,7 +204,7 @@ func (w *script) setShards(args []string) {
 		s := w.shards[name]
 		if s == nil {
 			s = &scriptShard{name: name, pool: p, view: dispatch.View{Idle: true}}
-			s.Shard = p.NewShard(s, 1, w.limits[queue])
+			s.Shard = p.NewShard(s, 1, w.limitOf(queue))
 			w.shards[name] = s
 		}
 		shards = append(shards, s.Shard)

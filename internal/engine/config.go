@@ -53,10 +53,11 @@ type Queue struct {
 	generation atomic.Int64
 	// refused is set if the store meanwhile has the queue with another shard count.
 	refused atomic.Bool
-	// limit bounds the lanes by MaxLanes and MaxRunning, or is nil. permits are those of MaxRunning,
-	// or nil.
+	// inForce are the bounds of its batches. limit has them too, for the dispatcher. permits are nil
+	// until the queue has a bound over all nodes.
+	inForce atomic.Pointer[dispatch.Bounds]
 	limit   *dispatch.Limit
-	permits *permits
+	permits atomic.Pointer[permits]
 	// loops are those of its shards. removed is set once the node no longer serves the queue, and gone
 	// once its loops have ended.
 	loops   sync.WaitGroup
@@ -66,10 +67,11 @@ type Queue struct {
 
 // mostLanes returns how many lanes of the node may run the queue, or 0 for no bound.
 func (q *Queue) mostLanes() int {
-	if q.MaxLanes == 0 || q.MaxRunning == 0 {
-		return max(q.MaxLanes, q.MaxRunning)
+	b := q.inForce.Load()
+	if b.Lanes == 0 || b.Total == 0 {
+		return max(b.Lanes, b.Total)
 	}
-	return min(q.MaxLanes, q.MaxRunning)
+	return min(b.Lanes, b.Total)
 }
 
 // batches returns how many batches the given number of jobs makes.

@@ -109,7 +109,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) makePools() error {
 	now := newServed(e.cfg.Queues, e.cfg.Lanes)
 	for _, q := range now.queues {
-		q.limit = e.limitFor(q)
+		e.boundByCode(q)
 	}
 
 	split, err := e.split(now)

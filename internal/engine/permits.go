@@ -22,6 +22,8 @@ type permits struct {
 	node  *node
 	queue string
 	state *dispatch.Permits
+	// needed is set while the queue has a bound over all nodes.
+	needed atomic.Bool
 	// until is when the held permits end, in nanoseconds after the start of node.clock. After that
 	// time the node acts as if they had expired.
 	until  atomic.Int64
@@ -31,15 +33,31 @@ type permits struct {
 	answered chan error
 }
 
-// limitFor returns the limit of the lanes that run the queue, or nil if there is none.
-func (n *node) limitFor(q *Queue) *dispatch.Limit {
-	if q.MaxRunning == 0 {
-		return dispatch.NewLimit(q.MaxLanes)
-	}
+// boundByCode gives a queue that the node begins to serve the bounds of the program.
+func (n *node) boundByCode(q *Queue) {
+	q.limit = dispatch.NewLimit()
+	n.bound(q, dispatch.Bounds{Total: q.MaxRunning, Lanes: q.MaxLanes})
+}
+
+// bound gives a queue bounds of its batches, at any time. It reports whether the queue has permits
+// for the first time.
+func (n *node) bound(q *Queue, b dispatch.Bounds) (first bool) {
 	n.pooling.Lock()
-	defer n.pooling.Unlock()
-	q.permits = n.permitsFor(q.Name)
-	return q.permits.state.Bound(q.MaxRunning, q.MaxLanes)
+	defer n.unlockPools()
+	p := q.permits.Load()
+	if first = p == nil && b.Total > 0; first {
+		p = n.permitsFor(q.Name)
+		q.permits.Store(p)
+	}
+
+	var state *dispatch.Permits
+	if p != nil {
+		p.needed.Store(b.Total > 0)
+		state = p.state
+	}
+	q.inForce.Store(&b)
+	q.limit.Change(b, state, n.now())
+	return first
 }
 
 // permitsFor returns the permits of a queue. They stay the same if the queue is removed and added
@@ -64,7 +82,7 @@ func (n *node) permitsFor(queue string) *permits {
 
 // last reports whether the held permits last at a time. A queue without a bound needs no permits.
 func (p *permits) last(now time.Time) bool {
-	return p == nil || now.Before(p.end())
+	return p == nil || !p.needed.Load() || now.Before(p.end())
 }
 
 func (p *permits) end() time.Time { return p.node.clock.Start.Add(time.Duration(p.until.Load())) }
@@ -233,7 +251,7 @@ func (p *permits) giveBack() {
 // obtain requests the one permit that RunDue needs to work a queue. ok is false if other nodes hold
 // all permits.
 func (p *permits) obtain(ctx context.Context) (ok bool, err error) {
-	if p == nil {
+	if p == nil || !p.needed.Load() {
 		return true, nil
 	}
 

@@ -42,7 +42,7 @@ func (e *Engine) AddQueue(q *Queue) error {
 		return e.nameServers(err)
 	}
 
-	q.limit = e.limitFor(q)
+	e.boundByCode(q)
 	return e.serveQueues(p, now.change(append(slices.Clone(now.queues), q), now.lanes))
 }
 

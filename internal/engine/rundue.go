@@ -90,9 +90,9 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 // runDue works one shard until it has no due job, or until other nodes have all permits of its
 // queue.
 func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
-	defer s.queue.permits.release()
+	defer s.queue.permits.Load().release()
 	for ctx.Err() == nil {
-		if ok, err := s.queue.permits.obtain(ctx); err != nil || !ok {
+		if ok, err := s.queue.permits.Load().obtain(ctx); err != nil || !ok {
 			return jobs, err
 		}
 

@@ -113,7 +113,7 @@ func (s *shard) take(l *lane) (b *runningBatch, begins *startingBatch) {
 	b, begins = s.tryTake(l, now)
 	if b == nil && begins == nil {
 		s.dropEndedLease(now)
-		s.queue.permits.dropEnded(now)
+		s.queue.permits.Load().dropEnded(now)
 	}
 	return b, begins
 }
@@ -151,7 +151,7 @@ func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance b
 
 // mayStart reports whether jobs of the shard may start at a time.
 func (s *shard) mayStart(now time.Time) bool {
-	return s.lease.valid(now) && !s.turns.news.paused && s.queue.permits.last(now) && !s.leaving()
+	return s.lease.valid(now) && !s.turns.news.paused && s.queue.permits.Load().last(now) && !s.leaving()
 }
 
 // takeBegun starts a batch that a lane waits for. wait is true while the lane has to wait.

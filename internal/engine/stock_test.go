@@ -32,8 +32,10 @@ func TestHowManyBatchesAShardClaimsAhead(t *testing.T) {
 		"one does less than a batch within 50 ms": {paced(5 * time.Millisecond), 2, 20, 256, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			queue := &Queue{BatchSize: c.batch, Parallel: c.parallel}
+			queue.inForce.Store(&dispatch.Bounds{})
 			shard := claims{
-				queue:    &Queue{BatchSize: c.batch, Parallel: c.parallel},
+				queue:    queue,
 				patience: time.Second,
 				pace:     c.pace,
 			}

@@ -58,7 +58,7 @@ func (e *Engine) heardOf() (ids []core.Shard, byID map[core.Shard]*shard) {
 		ids, byID[s.ID] = append(ids, s.ID), s
 	}
 	for _, q := range e.served.Load().queues {
-		if q.permits != nil {
+		if q.permits.Load() != nil {
 			ids = append(ids, ports.PermitsOf(q.Name))
 		}
 	}
