@@ -83,6 +83,12 @@ type QueueStatus struct {
 	// shards to lanes. Such a shard starts no batch before the lane's batch has ended. The indexes
 	// are in order, at most [MaxLaneBusy]. LaneBusy is empty if lanes share the shards.
 	LaneBusy []int
+	// Code are the values that the server's program has for settings of the queue, by name: see
+	// core.DescribedSettings. A setting without a value in the program is absent. SettingsVersion is
+	// the version of the queue's settings that the server follows. MaxRunning and MaxLanes are by
+	// these.
+	Code            map[string]string
+	SettingsVersion int64
 }
 
 // RunningJob is a job whose handler runs.

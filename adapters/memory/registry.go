@@ -28,7 +28,8 @@ func (n node) view() ports.Node {
 	v.Queues = slices.Clone(v.Queues)
 	v.Status.Queues, v.Status.Longest = slices.Clone(v.Status.Queues), slices.Clone(v.Status.Longest)
 	for i := range v.Status.Queues {
-		v.Status.Queues[i].LaneBusy = slices.Clone(v.Status.Queues[i].LaneBusy)
+		q := &v.Status.Queues[i]
+		q.LaneBusy, q.Code = slices.Clone(q.LaneBusy), maps.Clone(q.Code)
 	}
 	v.Draining = v.Draining || n.asked
 	return v

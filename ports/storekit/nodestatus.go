@@ -39,6 +39,9 @@ type queueStatus struct {
 	Busy          int            `json:"busy"`
 	Claimed       int            `json:"claimed"`
 	LaneBusy      []int          `json:"lane_busy,omitempty"`
+
+	Code            map[string]string `json:"code,omitempty"`
+	SettingsVersion int64             `json:"settings_version,omitempty"`
 }
 
 type runningJob struct {

@@ -237,6 +237,9 @@ func registryStatus(e *env.Env) {
 				Busy:          3,
 				Claimed:       4,
 				LaneBusy:      []int{0, 7, 16383},
+
+				Code:            map[string]string{"max-running": "50", "of-a-newer-version": "1"},
+				SettingsVersion: 4,
 			},
 			{Queue: "mail"},
 		},
