@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -92,6 +93,13 @@ type QueueOptions[T any] struct {
 	// server gets a permit beyond its own number, and no permit in use is taken away. Default 0: no
 	// limit.
 	MaxRunning int
+	// MorgueAge is how long a dead letter is kept after its last change, and MorgueCount is how many
+	// dead letters of the queue are kept. The servers of the queue remove others, the oldest first, so
+	// what awaits their revival continues. Each shard keeps an equal part of MorgueCount, rounded up.
+	// Nothing is removed in the first ten minutes of a server. MorgueAge is at least a minute, and at
+	// most ten years. Default 0: dead letters are kept until somebody removes them.
+	MorgueAge   time.Duration
+	MorgueCount int64
 	// MaxPayloads is the maximum number of payloads of one job that a handler is called with, 1 to
 	// 1000. The lowest scores come first, and the rest follows in the next execution. Default 1000.
 	MaxPayloads int
@@ -262,6 +270,10 @@ func (o *QueueOptions[T]) check(name string) error {
 	refuse(o.MaxLanes < 0, "MaxLanes %d is negative; 0 means no limit", o.MaxLanes)
 	refuse(o.MaxRunning < 0 || o.MaxRunning > ports.MaxPermits,
 		"MaxRunning %d; give 1 to %d, or 0 for no limit", o.MaxRunning, ports.MaxPermits)
+	_, err := core.ParseSetting(core.SettingMorgueAge, o.MorgueAge.String())
+	refuse(err != nil, "MorgueAge: %v", err)
+	_, err = core.ParseSetting(core.SettingMorgueCount, strconv.FormatInt(o.MorgueCount, 10))
+	refuse(err != nil, "MorgueCount: %v", err)
 	refuse(o.MaxRetries < NoRetries, "MaxRetries %d; use NoRetries for no retries", o.MaxRetries)
 	refuse(o.MaxRecoveries < NoRetries, "MaxRecoveries %d; use NoRetries for no recoveries", o.MaxRecoveries)
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
@@ -293,6 +305,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 		Parallel:   o.Parallel,
 		MaxLanes:   o.MaxLanes,
 		MaxRunning: o.MaxRunning,
+		Keep:       core.Retention{Age: o.MorgueAge, Count: o.MorgueCount},
 		PerJob:     o.MaxPayloads,
 		Bytes:      core.DefaultTurnBytes,
 		Queue: execution.Queue{

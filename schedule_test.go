@@ -608,10 +608,11 @@ func TestAFailedPruneIsLogged(t *testing.T) {
 			Name:      "billing",
 			Schedules: []skein.Schedule{q.NewSchedule("old", hourly, "a", "totals")},
 		})
-		pruning := false
+		declared, pruning := false, false
 		store := storekit.Intercept(inner,
 			func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-				pruning = pruning || call.Method == "Queues"
+				declared = declared || call.Method == "ChangeSchedules"
+				pruning = pruning || declared && call.Method == "Queues"
 				if pruning && call.Method == "Schedules" {
 					return want.err
 				}

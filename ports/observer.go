@@ -33,6 +33,9 @@ type Observer interface {
 	// TicksFired is called after a server has fired schedules of a shard, with the sums of what it
 	// has done. It is not called for a server that found nothing to fire.
 	TicksFired(e TickEvent)
+	// DeadLettersExpired is called after a server has removed dead letters of a queue because the
+	// queue keeps only some.
+	DeadLettersExpired(e ExpiryEvent)
 	// HandlerOverran is called, once for a batch, if its handler still runs a minute after its
 	// context has ended. Such a handler keeps its lane busy.
 	HandlerOverran(e OverrunEvent)
@@ -208,6 +211,9 @@ func (NopObserver) JobsEnded(EndEvent) {}
 
 // TicksFired implements [Observer].
 func (NopObserver) TicksFired(TickEvent) {}
+
+// DeadLettersExpired implements [Observer].
+func (NopObserver) DeadLettersExpired(ExpiryEvent) {}
 
 // HandlerOverran implements [Observer].
 func (NopObserver) HandlerOverran(OverrunEvent) {}

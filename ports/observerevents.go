@@ -78,6 +78,14 @@ type TickEvent struct {
 	Late []time.Duration
 }
 
+// ExpiryEvent is the removal of dead letters of a shard, because their queue keeps only some
+// (docs/rules.md 5).
+type ExpiryEvent struct {
+	Shard core.Shard
+	// Expired is the number of dead letters that were removed.
+	Expired int
+}
+
 // OverrunCause is the reason why the context of a handler had ended.
 type OverrunCause uint8
 

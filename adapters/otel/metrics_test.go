@@ -95,6 +95,7 @@ func play(m ports.Observer, shard core.Shard) {
 	m.JobsEnded(ports.EndEvent{Shard: shard, Jobs: []ports.EndedJob{{ID: "a", End: ports.EndDone, Buried: 1}}})
 	m.HandlerOverran(ports.OverrunEvent{Shard: shard, Cause: ports.OverrunTimeout})
 	m.TicksFired(ports.TickEvent{Shard: shard, Fired: 2, Missed: 1, Late: []time.Duration{time.Second, time.Minute}})
+	m.DeadLettersExpired(ports.ExpiryEvent{Shard: shard, Expired: 3})
 	m.TurnEnd(ports.TurnEvent{Shard: shard, Claimed: 1, Recovered: 1, Woken: true})
 	m.StoreFailed(ports.FailureEvent{Call: "renew", Kind: ports.FailureUnreachable})
 	m.LeaseChanged(ports.LeaseEvent{Shard: shard, Change: ports.LeaseAcquired})

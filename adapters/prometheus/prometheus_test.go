@@ -112,7 +112,7 @@ func play(m *Metrics, shard core.Shard) {
 	m.ShardsAssigned(ports.AssignEvent{})
 }
 
-// playTicks has the events of a queue with schedules.
+// playTicks has the events of a queue with schedules that keeps only some dead letters.
 func playTicks(m *Metrics, queue string) {
 	late := []time.Duration{time.Second, time.Minute}
 	m.TicksFired(ports.TickEvent{
@@ -123,6 +123,7 @@ func playTicks(m *Metrics, queue string) {
 		Broken:  5,
 		Late:    late,
 	})
+	m.DeadLettersExpired(ports.ExpiryEvent{Shard: core.Shard{Queue: queue}, Expired: 7})
 }
 
 // scheduled gives an id of shard 0 a schedule that is paused or has a next tick.
@@ -289,6 +290,10 @@ func TestTicksAreCountedFromTheFirst(t *testing.T) {
 	}; !maps.Equal(counts, want) {
 		t.Errorf("got %v, want %v", counts, want)
 	}
+	expired := got["skein_dead_letters_expired_total"].Metric
+	if len(expired) != 1 || expired[0].GetCounter().GetValue() != 7 {
+		t.Errorf("expired %v, want 7 dead letters", expired)
+	}
 	late := got["skein_tick_late_seconds"].Metric
 	if len(late) != 1 || late[0].GetHistogram().GetSampleCount() != 3 || late[0].GetHistogram().GetSampleSum() != 3661 {
 		t.Errorf("late %v, want 3 ticks of 3,661 s", late)
@@ -324,7 +329,7 @@ func TestPerShardAddsTheShard(t *testing.T) {
 	play(m, core.Shard{Queue: "orders", Index: 8})
 	got := gather(t, m)
 	for _, row := range metrics.All() {
-		if row.Source != metrics.Process || row.By == "TicksFired" {
+		if row.Source != metrics.Process || row.By == "TicksFired" || row.By == "DeadLettersExpired" {
 			continue
 		}
 		shards := make(map[string]bool)

@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
+	"github.com/skeinq/skein/internal/engine/retention"
 	"github.com/skeinq/skein/internal/engine/ticks"
 	"github.com/skeinq/skein/ports"
 )
@@ -25,8 +26,9 @@ type Store interface {
 	ports.Permitter
 	ports.Registry
 	ticks.Store
-	// Stats is that of ports.Inspector. A node with Config.RecoverOrphans calls it.
-	Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error)
+	// Stats is that of ports.Inspector. A node with Config.RecoverOrphans calls it, and one that removes
+	// old dead letters.
+	retention.Store
 }
 
 // Queue is a queue that the node serves. All fields are set, except those whose comments explain 0;
@@ -43,6 +45,8 @@ type Queue struct {
 	MaxLanes int
 	// MaxRunning bounds how many batches of the queue run at once over all nodes. 0: no bound.
 	MaxRunning int
+	// Keep is which dead letters are kept. The zero value keeps all.
+	Keep core.Retention
 	// PerJob is how many payloads of an id a handler gets at once, and Bytes how many bytes of
 	// payload a turn claims.
 	PerJob int
@@ -58,6 +62,14 @@ type Queue struct {
 	inForce atomic.Pointer[dispatch.Bounds]
 	limit   *dispatch.Limit
 	permits atomic.Pointer[permits]
+	// kept is which dead letters are kept now, and since when.
+	kept atomic.Pointer[kept]
+	// following is the version of the settings in force.
+	following atomic.Int64
+	// settings are those in force, which operators have set. otherRule is the stored merge rule if it is
+	// not Merge, which was logged. Engine.recording guards both.
+	settings  core.Settings
+	otherRule *core.MergeRule
 	// loops are those of its shards. removed is set once the node no longer serves the queue, and gone
 	// once its loops have ended.
 	loops   sync.WaitGroup

@@ -25,6 +25,8 @@ type Engine struct {
 	// served is what the node serves now. A caller that replaces it holds reconfiguring.
 	served        atomic.Pointer[served]
 	reconfiguring sync.Mutex
+	// recording is held while the records of queues are read and applied.
+	recording sync.Mutex
 	// leavingQueues are the names of removed queues whose shards still work.
 	leavingQueues map[string]bool
 	// serving is set while the loops of the shards run. turnLoops is their group.
@@ -89,6 +91,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
+	if err := e.readRecords(e.cfg.Queues); err != nil {
+		e.log.Warn("the settings of queues can't be read, so the program's values apply until they can", "error", err)
+	}
 	if err := e.callStarted(ctx); err != nil {
 		return err
 	}
@@ -109,7 +114,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) makePools() error {
 	now := newServed(e.cfg.Queues, e.cfg.Lanes)
 	for _, q := range now.queues {
-		e.boundByCode(q)
+		e.followCode(q)
 	}
 
 	split, err := e.split(now)
@@ -174,8 +179,9 @@ func (e *Engine) serve(ctx context.Context) {
 		func(<-chan struct{}) { e.checkSettings() },
 		e.tickAll,
 		e.watch,
-		e.watchRules,
+		e.followRecords,
 		e.fireTicks,
+		e.expireDeadLetters,
 		func(<-chan struct{}) { e.recoverOrphans() },
 		func(<-chan struct{}) { e.pollAll(e.stop) },
 		func(<-chan struct{}) { e.listen(ctx) },

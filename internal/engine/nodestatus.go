@@ -46,15 +46,19 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 
 	for _, q := range now.queues {
 		if slices.Contains(queues, q.Name) {
+			bounds := q.inForce.Load()
 			st.Queues = append(st.Queues, ports.QueueStatus{
 				Queue:         q.Name,
 				Merge:         q.Merge,
 				MaxRetries:    q.Policy.MaxRetries,
 				MaxRecoveries: q.Policy.MaxRecoveries,
-				MaxRunning:    q.MaxRunning,
-				MaxLanes:      q.MaxLanes,
+				MaxRunning:    bounds.Total,
+				MaxLanes:      bounds.Lanes,
 				Parallel:      q.Parallel,
 				BatchSize:     q.BatchSize,
+
+				Code:            q.inCode(),
+				SettingsVersion: q.following.Load(),
 			})
 		}
 	}

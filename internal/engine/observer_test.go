@@ -87,6 +87,7 @@ func (panicky) BatchEnd(context.Context, ports.BatchEvent) { panic("BatchEnd") }
 func (panicky) TurnEnd(ports.TurnEvent)                    { panic("TurnEnd") }
 func (panicky) JobsEnded(ports.EndEvent)                   { panic("JobsEnded") }
 func (panicky) TicksFired(ports.TickEvent)                 { panic("TicksFired") }
+func (panicky) DeadLettersExpired(ports.ExpiryEvent)       { panic("DeadLettersExpired") }
 func (panicky) HandlerOverran(ports.OverrunEvent)          { panic("HandlerOverran") }
 func (panicky) StoreFailed(ports.FailureEvent)             { panic("StoreFailed") }
 func (panicky) LeaseChanged(ports.LeaseEvent)              { panic("LeaseChanged") }

@@ -33,10 +33,11 @@ type permits struct {
 	answered chan error
 }
 
-// boundByCode gives a queue that the node begins to serve the bounds of the program.
-func (n *node) boundByCode(q *Queue) {
+// followCode gives a queue that the node begins to serve the bounds of the program.
+func (n *node) followCode(q *Queue) {
 	q.limit = dispatch.NewLimit()
-	n.bound(q, dispatch.Bounds{Total: q.MaxRunning, Lanes: q.MaxLanes})
+	n.keepDeadLetters(q, core.Settings{})
+	n.bound(q, q.boundsBy(core.Settings{}))
 }
 
 // bound gives a queue bounds of its batches, at any time. It reports whether the queue has permits

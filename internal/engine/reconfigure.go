@@ -42,7 +42,10 @@ func (e *Engine) AddQueue(q *Queue) error {
 		return e.nameServers(err)
 	}
 
-	e.boundByCode(q)
+	e.followCode(q)
+	if err := e.readRecords([]*Queue{q}); err != nil {
+		return err
+	}
 	return e.serveQueues(p, now.change(append(slices.Clone(now.queues), q), now.lanes))
 }
 
@@ -190,9 +193,7 @@ func (e *Engine) adopt(p *pool, next *served, more []*shard) error {
 	next.shards = append(next.shards, more...)
 	e.served.Store(next)
 	e.startShards(more)
-	if cancel := e.resubscribe.Load(); cancel != nil {
-		(*cancel)()
-	}
+	e.subscribeAnew()
 	signal(e.nodesChanged)
 	return nil
 }

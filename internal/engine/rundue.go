@@ -30,6 +30,9 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 		}
 	}
 
+	if err := e.readRecords(e.cfg.Queues); err != nil {
+		return 0, fmt.Errorf("read the settings of queues: %w", err)
+	}
 	if err := e.callStarted(ctx); err != nil {
 		return 0, err
 	}

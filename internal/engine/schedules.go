@@ -36,14 +36,18 @@ func (e *Engine) fireTicks(stop <-chan struct{}) { e.newFirer().Run(stop) }
 // heldShards returns the shards whose schedules this node fires.
 func (e *Engine) heldShards() (held []ticks.Shard) {
 	for _, s := range e.shards() {
-		s.mu.Lock()
-		fires := s.lease.held && !s.leaving()
-		s.mu.Unlock()
-		if fires {
+		if s.holds() {
 			held = append(held, s.ticking())
 		}
 	}
 	return held
+}
+
+// holds reports whether this node has the shard's lease and keeps it.
+func (s *shard) holds() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.held && !s.leaving()
 }
 
 // ticking returns the shard for the firer.

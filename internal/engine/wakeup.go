@@ -50,6 +50,13 @@ func (e *Engine) listen(ctx context.Context) {
 	}
 }
 
+// subscribeAnew makes the node subscribe to the topics that heardOf returns now.
+func (e *Engine) subscribeAnew() {
+	if cancel := e.resubscribe.Load(); cancel != nil {
+		(*cancel)()
+	}
+}
+
 // heardOf returns the topics that the node subscribes to: its shards, also by id, its permits, and
 // the list of nodes.
 func (e *Engine) heardOf() (ids []core.Shard, byID map[core.Shard]*shard) {

@@ -81,7 +81,7 @@ func ofProcess() []Metric {
 			Unit:   "calls",
 			Labels: []Label{
 				one("call", "acquire", "turn", "renew", "release", "declare", "announce", "record",
-					"permits", "orphans", "poll", "ticks", "fire", "listen"),
+					"permits", "orphans", "poll", "ticks", "fire", "settings", "retention", "listen"),
 				one("kind", "refused", "full", "unreachable", "unknown"),
 			},
 			Help: "Calls of servers to the store that failed. Pushes are in skein_pushes_total.",
@@ -243,6 +243,15 @@ func ofJobs() []Metric {
 			Labels:  []Label{queue()},
 			Buckets: waits(),
 			Help:    "The time from when a tick was due to its push, by the store's clock.",
+		},
+		{
+			Name:   "skein_dead_letters_expired_total",
+			Type:   Counter,
+			Source: Process,
+			By:     "DeadLettersExpired",
+			Unit:   "dead letters",
+			Labels: []Label{queue()},
+			Help:   "Dead letters that were removed because their queue keeps only some, by their age or their number.",
 		},
 		{
 			Name:    "skein_handler_overrun_total",

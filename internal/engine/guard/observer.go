@@ -74,6 +74,11 @@ func (g observer) TicksFired(e ports.TickEvent) {
 	g.call("TicksFired", func() { g.observer.TicksFired(e) })
 }
 
+// DeadLettersExpired implements ports.Observer.
+func (g observer) DeadLettersExpired(e ports.ExpiryEvent) {
+	g.call("DeadLettersExpired", func() { g.observer.DeadLettersExpired(e) })
+}
+
 // HandlerOverran implements ports.Observer.
 func (g observer) HandlerOverran(e ports.OverrunEvent) {
 	g.call("HandlerOverran", func() { g.observer.HandlerOverran(e) })

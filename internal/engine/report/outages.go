@@ -71,6 +71,10 @@ func (s *Loop) doing() string {
 		return "hold permits"
 	case "orphans":
 		return "recover orphans"
+	case "settings":
+		return "read the settings of queues"
+	case "retention":
+		return "remove old dead letters"
 	case "ticks":
 		return "look for due schedules"
 	case "fire":

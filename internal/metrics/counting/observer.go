@@ -189,6 +189,11 @@ func (o *Observer) TicksFired(e ports.TickEvent) {
 	}
 }
 
+// DeadLettersExpired implements [ports.Observer].
+func (o *Observer) DeadLettersExpired(e ports.ExpiryEvent) {
+	o.queue(e.Shard.Queue).expired().Add(e.Expired)
+}
+
 // HandlerOverran implements [ports.Observer].
 func (o *Observer) HandlerOverran(e ports.OverrunEvent) {
 	add(o.jobsOf(e.Shard).overruns, e.Cause.String(), 1)

@@ -41,6 +41,9 @@ type queueSeries struct {
 	// ticks returns the series of the queue's schedules. They are made with the first tick, since
 	// most queues have no schedule.
 	ticks func() *tickSeries
+	// expired returns the series of dead letters that were removed. It is made with the first one,
+	// since most queues keep all.
+	expired func() Counter
 	// shards has a *jobSeries by index, if series are by shard.
 	shards sync.Map
 }
@@ -72,6 +75,7 @@ func newQueueSeries(v maker, name string) *queueSeries {
 	q.ticks = sync.OnceValue(func() *tickSeries {
 		return &tickSeries{v.counted("skein_ticks_total", labels, nil), v.Measure("skein_tick_late_seconds", name)}
 	})
+	q.expired = sync.OnceValue(func() Counter { return v.Counter("skein_dead_letters_expired_total", name) })
 	if !v.perShard {
 		q.jobs = newJobSeries(v, name, nil)
 	}
