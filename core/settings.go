@@ -65,8 +65,12 @@ type Settings struct {
 	// Set are the settings in order of Name, each once. A Setting may have a name, or a value, that
 	// only newer programs can read.
 	Set []Setting
-	// Broken is true if the stored settings can't be read. Then Set is empty, and Version is 0 unless
-	// it can be read.
+	// By is who has made the last change, for people: also one that only unset a setting. At is when,
+	// by the store's clock.
+	By string
+	At Instant
+	// Broken is true if the stored settings can't be read. Then Set is empty, By and At are zero, and
+	// Version is 0 unless it can be read.
 	Broken bool
 }
 
@@ -194,11 +198,11 @@ func parseMorgueAge(text string) (string, bool) {
 }
 
 // Change returns the settings after some changes by somebody, at a time of the store's clock. They
-// have the next Version. By is truncated to [MaxSettingBy] bytes.
+// have the next Version, and the By and At of the change. By is truncated to [MaxSettingBy] bytes.
 //
 // Unsetting a setting that is not set, and setting a setting to the value that it has, changes
 // nothing of it: its By and At stay. If nothing changes, the settings are returned as they are, with
-// the same Version. Settings of names that this version does not know are kept, and may be unset,
+// the same Version, By and At. Settings of names that this version does not know are kept, and may be unset,
 // but not set. Broken settings are replaced by what the changes set.
 //
 // Change returns [ErrInvalidSetting] for a setting that is changed twice, for a value that
@@ -243,6 +247,7 @@ func (s Settings) Change(changes []SettingChange, by string, at Instant) (Settin
 		return s.Clone(), nil
 	}
 	changed.Version++
+	changed.By, changed.At = by, at
 	if err := changed.Validate(); err != nil {
 		return Settings{}, err
 	}
@@ -271,13 +276,21 @@ func (s Settings) Validate() error {
 		return fmt.Errorf("%w: a queue can have %d settings, not %d; unset some", ErrInvalidSetting, MaxSettings, len(s.Set))
 	}
 
+	if !fitsSetting(s.By, MaxSettingBy) {
+		return fmt.Errorf("%w: the name of who made the change has more than %d bytes, is not UTF-8 or has NUL; "+
+			"shorten or encode it", ErrInvalidSetting, MaxSettingBy)
+	}
+	if s.At < 0 || s.At > MaxInstant {
+		return fmt.Errorf("%w: the change was made at %d; use an instant from 0 to %d", ErrInvalidSetting, s.At, MaxInstant)
+	}
+
 	before := ""
 	for _, e := range s.Set {
 		for _, part := range []struct {
 			what, text string
 			most       int
 		}{{"name", e.Name, MaxSettingName}, {"value", e.Value, MaxSettingValue}, {"By", e.By, MaxSettingBy}} {
-			if len(part.text) > part.most || Text(part.text) != part.text {
+			if !fitsSetting(part.text, part.most) {
 				return fmt.Errorf("%w: the %s of %q has more than %d bytes, is not UTF-8 or has NUL; shorten or encode it",
 					ErrInvalidSetting, part.what, CutText(Text(e.Name), MaxSettingName), part.most)
 			}
@@ -295,16 +308,20 @@ func (s Settings) Validate() error {
 	return nil
 }
 
+// fitsSetting reports whether a text can be a part of stored settings.
+func fitsSetting(text string, most int) bool { return len(text) <= most && Text(text) == text }
+
 // Clone returns settings that share no memory with s. Its Set is nil if it is empty.
 func (s Settings) Clone() Settings {
 	s.Set = append([]Setting(nil), s.Set...)
 	return s
 }
 
-// Equal reports whether both settings have the same Version, the same settings with the same By and
-// At, and are both Broken or both not.
+// Equal reports whether both settings have the same Version, By and At, the same settings with the
+// same By and At, and are both Broken or both not.
 func (s Settings) Equal(other Settings) bool {
-	return s.Version == other.Version && s.Broken == other.Broken && slices.Equal(s.Set, other.Set)
+	return s.Version == other.Version && s.By == other.By && s.At == other.At && s.Broken == other.Broken &&
+		slices.Equal(s.Set, other.Set)
 }
 
 // Find returns a setting. ok is false if it is unset.

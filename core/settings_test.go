@@ -27,6 +27,9 @@ func TestSettingsVectors(t *testing.T) {
 	for _, v := range vectors[vector](t, "settings.json") {
 		t.Run(v.About, func(t *testing.T) {
 			before := core.Settings{Version: v.Version}
+			if v.Version > 0 {
+				before.By, before.At = "ann", 1
+			}
 			for _, name := range slices.Sorted(maps.Keys(v.Before)) {
 				before.Set = append(before.Set, core.Setting{Name: name, Value: v.Before[name], By: "ann", At: 1})
 			}
@@ -52,7 +55,10 @@ func TestSettingsVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			want := core.Settings{Version: v.AfterVersion}
+			want := core.Settings{Version: v.AfterVersion, By: before.By, At: before.At}
+			if v.AfterVersion > v.Version {
+				want.By, want.At = "bob", 2
+			}
 			for _, name := range slices.Sorted(maps.Keys(v.After)) {
 				s := core.Setting{Name: name, Value: v.After[name], By: "ann", At: 1}
 				if slices.Contains(v.New, name) {
@@ -176,7 +182,7 @@ func TestBrokenSettingsAreReplaced(t *testing.T) {
 		t.Errorf("a change of nothing: %+v, %v", same, err)
 	}
 	got, err := broken.Change([]core.SettingChange{{Name: core.SettingMaxLanes, Unset: true}}, "ann", 1)
-	if err != nil || !got.Equal(core.Settings{Version: 5}) {
+	if err != nil || !got.Equal(core.Settings{Version: 5, By: "ann", At: 1}) {
 		t.Errorf("an unset: %+v, %v", got, err)
 	}
 	if err := broken.Validate(); !errors.Is(err, core.ErrInvalidSetting) {
@@ -189,6 +195,20 @@ func TestSettingsNameWhoSetThem(t *testing.T) {
 	got, err := core.Settings{}.Change([]core.SettingChange{{Name: core.SettingMaxLanes, Value: "1"}}, by, 1)
 	if err != nil || len(got.Set[0].By) > core.MaxSettingBy || core.Text(got.Set[0].By) != got.Set[0].By {
 		t.Errorf("By is %q, %v", got.Set[0].By, err)
+	}
+
+	unset, err := got.Change([]core.SettingChange{{Name: core.SettingMaxLanes, Unset: true}}, "bob", 2)
+	if want := (core.Settings{Version: 2, By: "bob", At: 2}); err != nil || !unset.Equal(want) {
+		t.Errorf("a change that only unsets: %+v, %v", unset, err)
+	}
+	for _, wrong := range []core.Settings{
+		{Version: 1, By: by},
+		{Version: 1, At: -1},
+		{Version: 1, At: core.MaxInstant + 1},
+	} {
+		if err := wrong.Validate(); !errors.Is(err, core.ErrInvalidSetting) {
+			t.Errorf("%+v is valid: %v", wrong, err)
+		}
 	}
 }
 

@@ -34,42 +34,38 @@ type SettingsConflictError struct {
 	Settings core.Settings
 }
 
-// Error implements error. The text names the newest of the present settings, and who set them.
+// Error implements error. The text names who made the last change, and when.
 func (e *SettingsConflictError) Error() string {
 	return fmt.Sprintf("%v: those of queue %q have version %d, and %s; look at the queue again, then repeat the change",
-		ErrSettingsConflict, e.Queue, e.Settings.Version, newestSettings(e.Settings))
+		ErrSettingsConflict, e.Queue, e.Settings.Version, lastChange(e.Settings))
 }
 
 // Unwrap returns [ErrSettingsConflict].
 func (e *SettingsConflictError) Unwrap() error { return ErrSettingsConflict }
 
-// newestSettings describes the settings that were set last, as a clause.
-func newestSettings(s core.Settings) string {
+// lastChange describes the last change of settings, as a clause.
+func lastChange(s core.Settings) string {
 	if s.Broken {
 		return "can't be read"
 	}
+	if s.Version == 0 {
+		return "none was ever set"
+	}
 
-	var newest []core.Setting
+	by := s.By
+	if by == "" {
+		by = "somebody without a name"
+	}
+	at := s.At.Time().Format("2006-01-02 15:04:05 UTC")
+
+	var changed []string
 	for _, e := range s.Set {
-		switch {
-		case len(newest) == 0 || e.At > newest[0].At:
-			newest = []core.Setting{e}
-		case e.At == newest[0].At:
-			newest = append(newest, e)
+		if e.At == s.At && e.By == s.By {
+			changed = append(changed, fmt.Sprintf("%s to %q", e.Name, e.Value))
 		}
 	}
-	if len(newest) == 0 {
-		return "none is set"
+	if len(changed) == 0 {
+		return fmt.Sprintf("%s changed them at %s", by, at)
 	}
-
-	var texts []string
-	for _, e := range newest {
-		by := e.By
-		if by == "" {
-			by = "somebody without a name"
-		}
-		texts = append(texts, fmt.Sprintf("%s was set to %q by %s at %s",
-			e.Name, e.Value, by, e.At.Time().Format("2006-01-02 15:04:05 UTC")))
-	}
-	return strings.Join(texts, ", ")
+	return fmt.Sprintf("%s changed them at %s: %s", by, at, strings.Join(changed, ", "))
 }

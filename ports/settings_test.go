@@ -20,16 +20,20 @@ func TestSettingsConflictNamesWhoChangedWhat(t *testing.T) {
 		settings core.Settings
 		want     string
 	}{
-		{core.Settings{}, "have version 0, and none is set; look at the queue again, then repeat the change"},
+		{core.Settings{}, "have version 0, and none was ever set; look at the queue again, then repeat the change"},
 		{core.Settings{Version: 4, Broken: true}, "have version 4, and can't be read; look"},
 		{
-			core.Settings{Version: 2, Set: []core.Setting{
+			core.Settings{Version: 2, By: "bob", At: noon, Set: []core.Setting{
 				setting("max-lanes", "1", "ann", noon-1),
 				setting("max-running", "20", "bob", noon),
-				setting("morgue-age", "0s", "", noon),
+				setting("morgue-age", "0s", "bob", noon),
 			}},
-			`have version 2, and max-running was set to "20" by bob at 2025-11-30 11:00:00 UTC, ` +
-				`morgue-age was set to "0s" by somebody without a name at 2025-11-30 11:00:00 UTC; look`,
+			`have version 2, and bob changed them at 2025-11-30 11:00:00 UTC: ` +
+				`max-running to "20", morgue-age to "0s"; look`,
+		},
+		{
+			core.Settings{Version: 3, At: noon, Set: []core.Setting{setting("max-lanes", "1", "ann", noon-1)}},
+			`have version 3, and somebody without a name changed them at 2025-11-30 11:00:00 UTC; look`,
 		},
 	} {
 		var err error = fmt.Errorf("a store: %w", &ports.SettingsConflictError{Queue: "orders", Settings: tt.settings})

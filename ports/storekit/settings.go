@@ -12,6 +12,8 @@ import (
 // people can read.
 type storedSettings struct {
 	Set []storedSetting `json:"settings"`
+	By  string          `json:"by,omitempty"`
+	At  core.Instant    `json:"at"`
 }
 
 type storedSetting struct {
@@ -27,7 +29,7 @@ var errNoSettings = errors.New("it has no list of settings")
 // EncodeSettings returns settings without their version as a text for [DecodeSettings]. Equal
 // settings have equal texts.
 func EncodeSettings(s core.Settings) (string, error) {
-	stored := storedSettings{Set: make([]storedSetting, len(s.Set))}
+	stored := storedSettings{Set: make([]storedSetting, len(s.Set)), By: s.By, At: s.At}
 	for i, e := range s.Set {
 		stored.Set[i] = storedSetting(e)
 	}
@@ -48,7 +50,7 @@ func DecodeSettings(version int64, text string) (core.Settings, error) {
 
 	var stored storedSettings
 	err := json.Unmarshal([]byte(text), &stored)
-	s := core.Settings{Version: version}
+	s := core.Settings{Version: version, By: stored.By, At: stored.At}
 	for _, e := range stored.Set {
 		s.Set = append(s.Set, core.Setting(e))
 	}

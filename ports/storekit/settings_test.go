@@ -10,7 +10,7 @@ import (
 )
 
 func settings() core.Settings {
-	return core.Settings{Version: 3, Set: []core.Setting{
+	return core.Settings{Version: 3, By: "bob", At: 7, Set: []core.Setting{
 		{Name: "max-lanes", Value: "0", By: "ann", At: 5},
 		{Name: "zones", Value: "<a> \"b\"\n"},
 	}}

@@ -91,7 +91,7 @@ func hidesConflictingSettings(s full, ctx context.Context, r ports.ConfigureRequ
 }
 
 func forgetsUnknownSettings(s full, ctx context.Context, r ports.ConfigureRequest) error {
-	known := core.Settings{Version: r.Settings.Version}
+	known := core.Settings{Version: r.Settings.Version, By: r.Settings.By, At: r.Settings.At}
 	for _, e := range r.Settings.Set {
 		if _, err := core.ParseSetting(e.Name, e.Value); err == nil || r.Validate() != nil {
 			known.Set = append(known.Set, e)
@@ -102,7 +102,7 @@ func forgetsUnknownSettings(s full, ctx context.Context, r ports.ConfigureReques
 }
 
 func takesZeroForUnset(s full, ctx context.Context, r ports.ConfigureRequest) error {
-	set := core.Settings{Version: r.Settings.Version}
+	set := core.Settings{Version: r.Settings.Version, By: r.Settings.By, At: r.Settings.At}
 	for _, e := range r.Settings.Set {
 		if e.Value != "0" {
 			set.Set = append(set.Set, e)
@@ -205,6 +205,14 @@ func forgetsWhoSet(s full) full {
 	})
 }
 
+// forgetsWhoChanged keeps who has set each setting, but not who has made the last change.
+func forgetsWhoChanged(s full) full {
+	return showsSettings(s, func(_ string, s core.Settings) core.Settings {
+		s.By, s.At = "", 0
+		return s
+	})
+}
+
 // hasTwoWinners is a backend whose handles compare versions with what they have read before.
 func hasTwoWinners(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
 	store := withTransactions(clock)
@@ -228,6 +236,7 @@ func brokenSettings() []brokenStore {
 			return showsSettings(s, func(string, core.Settings) core.Settings { return core.Settings{Version: 1} })
 		})},
 		{"forgets who has set a setting", "settings/are set, changed and unset", wrapped(forgetsWhoSet)},
+		{"forgets who has unset a setting", "settings/are set, changed and unset", wrapped(forgetsWhoChanged)},
 		{"takes 0 for unset", "settings/tell 0 from unset", wrapped(configures(takesZeroForUnset))},
 		{
 			"drops settings that it does not know",

@@ -68,13 +68,19 @@ func (m *Store) Configure(ctx context.Context, r ports.ConfigureRequest) error {
 	}
 
 	present := q.record.Settings
-	if present.Version == r.Settings.Version && slices.Equal(present.Set, r.Settings.Set) {
+	if present.Version == r.Settings.Version && present.By == r.Settings.By && present.At == r.Settings.At &&
+		slices.Equal(present.Set, r.Settings.Set) {
 		return nil
 	}
 	if present.Version+1 != r.Settings.Version {
 		return &ports.SettingsConflictError{Queue: r.Queue, Settings: q.view().Settings}
 	}
-	q.record.Settings = core.Settings{Version: r.Settings.Version, Set: slices.Clone(r.Settings.Set)}
+	q.record.Settings = core.Settings{
+		Version: r.Settings.Version,
+		Set:     slices.Clone(r.Settings.Set),
+		By:      r.Settings.By,
+		At:      r.Settings.At,
+	}
 	return nil
 }
 

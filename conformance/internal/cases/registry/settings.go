@@ -73,9 +73,9 @@ func settingsCases() []env.Case {
 }
 
 // settingsOf returns settings of a version, from names and values in turn. All were set by ann at
-// the beginning.
+// the beginning, who has made the last change too.
 func settingsOf(version int64, namesAndValues ...string) core.Settings {
-	s := core.Settings{Version: version}
+	s := core.Settings{Version: version, By: "ann", At: env.Start}
 	for pair := range slices.Chunk(namesAndValues, 2) {
 		s.Set = append(s.Set, core.Setting{Name: pair[0], Value: pair[1], By: "ann", At: env.Start})
 	}
@@ -136,7 +136,7 @@ func settingsUnknown(e *env.Env) {
 }
 
 func settingsTexts(e *env.Env) {
-	s := core.Settings{Version: 1, Set: []core.Setting{
+	s := core.Settings{Version: 1, By: "O'Brien \"\\<&>\u2028", At: core.MaxInstant, Set: []core.Setting{
 		{Name: " ", Value: ""},
 		{Name: `"\`, Value: "\n<&>\u2028'$1%s", By: "O'Brien \\ \t", At: core.MaxInstant},
 		{Name: strings.Repeat("n", core.MaxSettingName), Value: strings.Repeat("v", core.MaxSettingValue),
@@ -180,6 +180,12 @@ func settingsConflict(e *env.Env) {
 	later := settingsOf(2, "max-lanes", "2")
 	later.Set[0].At++
 	refused(later)
+	changedByAnother := settingsOf(2, "max-lanes", "2")
+	changedByAnother.By = "bob"
+	refused(changedByAnother)
+	changedLater := settingsOf(2, "max-lanes", "2")
+	changedLater.At++
+	refused(changedLater)
 	haveSettings(e, env.Orders, settingsOf(2, "max-lanes", "2"))
 }
 
@@ -362,6 +368,8 @@ func settingsInvalid(e *env.Env) {
 		"a By that is no text": {Version: 2, Set: []core.Setting{{Name: "a", By: "\xff"}}},
 		"a negative time":      {Version: 2, Set: []core.Setting{{Name: "a", At: -1}}},
 		"a late time":          {Version: 2, Set: []core.Setting{{Name: "a", At: core.MaxInstant + 1}}},
+		"a long By of all":     {Version: 2, By: strings.Repeat("b", core.MaxSettingBy+1)},
+		"a late time of all":   {Version: 2, At: core.MaxInstant + 1},
 		"a name twice":         settingsOf(2, "a", "1", "a", "1"),
 		"names out of order":   settingsOf(2, "b", "1", "a", "1"),
 	} {
@@ -408,6 +416,9 @@ func settingsVectors(e *env.Env) {
 		e.Declare(queue, 1)
 
 		before := core.Settings{Version: v.Version}
+		if v.Version > 0 {
+			before.By, before.At = "ann", 1
+		}
 		for _, name := range slices.Sorted(maps.Keys(v.Before)) {
 			before.Set = append(before.Set, core.Setting{Name: name, Value: v.Before[name], By: "ann", At: 1})
 		}
@@ -426,7 +437,7 @@ func settingsVectors(e *env.Env) {
 		want := before
 		if after, err := before.Change(changes, "bob", 2); err == nil && after.Version > before.Version {
 			e.Must(e.Store.Configure(e.Ctx, ports.ConfigureRequest{Queue: queue, Settings: after}), "Configure")
-			want = core.Settings{Version: v.AfterVersion}
+			want = core.Settings{Version: v.AfterVersion, By: "bob", At: 2}
 			for _, name := range slices.Sorted(maps.Keys(v.After)) {
 				s := core.Setting{Name: name, Value: v.After[name], By: "ann", At: 1}
 				if slices.Contains(v.New, name) {
