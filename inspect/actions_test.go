@@ -32,6 +32,11 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"set merge rule newest": func() error {
 			return i.SetMerge(ctx, "orders", core.MergeRule{Stays: core.Highest})
 		},
+		"configure": func() error {
+			unset := []core.SettingChange{{Name: core.SettingMaxLanes, Unset: true}}
+			_, err := i.Configure(ctx, "orders", unset, inspect.ConfigureOptions{})
+			return err
+		},
 		"forget":    func() error { return i.Forget(ctx, "orders") },
 		"recount":   func() error { _, err := i.Recount(ctx, "orders", nil); return err },
 		"drain":     func() error { return i.Drain(ctx, "no-node", true) },

@@ -18,6 +18,9 @@ type Queue struct {
 	Merge core.MergeRule `json:"merge" class:"public" wide:"true" doc:"its merge rule: union, newest, latest(n), every or every.last(n)"`
 	// Paused is true until [Inspector.Resume].
 	Paused bool `json:"paused" class:"public" doc:"whether the queue is paused: servers claim none of its jobs"`
+	// Settings are what operators have set of it. [SettingsOf] returns them with the values of the
+	// servers' code.
+	Settings core.Settings
 }
 
 // Counts are the sizes of a queue or of one of its shards.
@@ -119,6 +122,7 @@ func queueOf(q *ports.Queue) Queue {
 		IndexIDs: q.IndexIDs,
 		Merge:    q.Merge,
 		Paused:   q.Paused,
+		Settings: q.Settings,
 	}
 }
 

@@ -27,8 +27,8 @@
 // # Reading
 //
 //   - The store: [Inspector.Ping], [Inspector.Checks], [Inspector.Nodes], [Inspector.Actions].
-//   - Queues: [Inspector.Queues], [Inspector.Stats], [Inspector.History], [Inspector.Groups] of
-//     dead letters.
+//   - Queues: [Inspector.Queues], [Inspector.Stats], [Inspector.Settings], [Inspector.History],
+//     [Inspector.Groups] of dead letters.
 //   - Lists: [Inspector.Jobs], [Inspector.Claimed], [Inspector.Morgue], [Inspector.Quarantined].
 //   - One id: [Inspector.Find], [Inspector.Payloads], [Inspector.Why], [Inspector.Settled].
 //   - Tracked ids of a queue: [Inspector.Tracked].
@@ -40,8 +40,8 @@
 //
 // # Changing
 //
-//   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.SetMerge], [Inspector.Forget],
-//     [Inspector.Recount].
+//   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.SetMerge],
+//     [Inspector.Configure], [Inspector.Forget], [Inspector.Recount].
 //   - Jobs: [Inspector.RunNow], [Inspector.Release], [Inspector.Bury], [Inspector.Delete],
 //     [Inspector.Cancel].
 //   - Dead letters: [Inspector.Revive], [Inspector.Purge], [Inspector.Edit].

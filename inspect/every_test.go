@@ -89,6 +89,12 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"SetMerge": func(ctx context.Context) error {
 			return i.SetMerge(ctx, queue, core.MergeRule{Stays: core.Highest})
 		},
+		"Settings": func(ctx context.Context) error { _, err := i.Settings(ctx, queue); return err },
+		"Configure": func(ctx context.Context) error {
+			change := []core.SettingChange{{Name: core.SettingMaxLanes, Value: "1"}}
+			_, err := i.Configure(ctx, queue, change, inspect.ConfigureOptions{})
+			return err
+		},
 		"Forget":  func(ctx context.Context) error { return i.Forget(ctx, queue) },
 		"Recount": func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
 		"RunNow":  func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.JobIDs(ids...))) },

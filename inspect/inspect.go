@@ -40,6 +40,11 @@ var (
 	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs, dead letters,
 	// schedules or records that were set aside ([Inspector.Quarantined]).
 	ErrNotEmpty = ports.ErrNotEmpty
+	// ErrInvalidSetting reports a setting of an unknown name, or a value that it does not accept.
+	ErrInvalidSetting = core.ErrInvalidSetting
+	// ErrSettingsConflict reports settings of a queue that somebody else has changed meanwhile.
+	// Nothing was stored. See [SettingsConflictError].
+	ErrSettingsConflict = ports.ErrSettingsConflict
 	// ErrLeaseHeld reports a queue that can't be forgotten because a server has leased a shard of
 	// it.
 	ErrLeaseHeld = ports.ErrLeaseHeld
