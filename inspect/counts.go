@@ -20,7 +20,7 @@ type Queue struct {
 	Paused bool `json:"paused" class:"public" doc:"whether the queue is paused: servers claim none of its jobs"`
 	// Settings are what operators have set of it. [SettingsOf] returns them with the values of the
 	// servers' code.
-	Settings core.Settings
+	Settings StoredSettings `json:"settings,omitempty" class:"public" wide:"true" doc:"the settings that operators have set, such as max-running=20"`
 }
 
 // Counts are the sizes of a queue or of one of its shards.
@@ -122,7 +122,7 @@ func queueOf(q *ports.Queue) Queue {
 		IndexIDs: q.IndexIDs,
 		Merge:    q.Merge,
 		Paused:   q.Paused,
-		Settings: q.Settings,
+		Settings: StoredSettings{q.Settings},
 	}
 }
 

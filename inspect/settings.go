@@ -15,6 +15,22 @@ import (
 // SettingsConflictError is an [ErrSettingsConflict] with the present settings.
 type SettingsConflictError = ports.SettingsConflictError
 
+// StoredSettings are the settings of a queue that operators have set, as the store has them.
+type StoredSettings struct{ core.Settings }
+
+// String returns the names and values, such as "max-running=20, morgue-age=720h0m0s". It is empty if
+// nothing is set.
+func (s StoredSettings) String() string {
+	if s.Broken {
+		return "can't be read"
+	}
+	var parts []string
+	for _, e := range s.Set {
+		parts = append(parts, e.Name+"="+e.Value)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // QueueSettings are the settings of a queue that operators have set while servers run (docs/rules.md
 // 11), beside what the programs of its servers have.
 type QueueSettings struct {
@@ -80,7 +96,7 @@ func (i *Inspector) Settings(ctx context.Context, queue string) (QueueSettings, 
 // SettingsOf returns the settings of a queue that was read before, with what servers announce of
 // them. It does not read the store.
 func SettingsOf(q *Queue, nodes []Node) QueueSettings {
-	stored := &q.Settings
+	stored := &q.Settings.Settings
 	of := QueueSettings{
 		Queue:   q.Name,
 		Version: stored.Version,

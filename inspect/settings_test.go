@@ -242,7 +242,7 @@ func TestSettingsOfANewerVersionAreShownAsUnknown(t *testing.T) {
 		t.Errorf("without a server: %+v", got)
 	}
 
-	broken := inspect.Queue{Name: "orders", Settings: core.Settings{Version: 3, Broken: true}}
+	broken := inspect.Queue{Name: "orders", Settings: inspect.StoredSettings{Settings: core.Settings{Version: 3, Broken: true}}}
 	node := inspect.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
 		Queues: []ports.QueueStatus{{Queue: "orders", SettingsVersion: 3}},
 	}}

@@ -81,6 +81,8 @@ var signs = map[wrong.Kind][2]string{
 	wrong.Unowned:        {"▨", "no owner"},
 	wrong.NearMorgue:     {"▲", "last retry"},
 	wrong.Unreadable:     {"▲", "unreadable"},
+	wrong.BrokenSettings: {"▲", "settings"},
+	wrong.NotFollowed:    {"▲", "not followed"},
 	wrong.RunsLong:       {"▲", "runs long"},
 	wrong.CheckWarns:     {"▲", "warning"},
 	wrong.ServerGone:     {"▨", "server gone"},

@@ -65,6 +65,9 @@ func cancelled(rows []claimedRow, id string) bool {
 	return false
 }
 
+// settingsReply is what a client reads of the settings of a queue.
+type settingsReply struct{ Settings inspect.QueueSettings }
+
 func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	h := newHouse(t, Options{})
 	if reply := post[service.Done](h, "/queues/orders/pause", service.NoBody{}); !reply.Done ||
@@ -84,6 +87,36 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	refused(t, "a rule that counts each push",
 		answerOf(h.api, request(http.MethodPost, base+"/queues/orders/merge", `{"merge":"every"}`)),
 		409, "queue-mismatch")
+	seen := int64(0)
+	set := map[string]string{"max-running": "20"}
+	change := service.SettingsBody{Set: set, Unset: []string{"max-lanes"}, Version: &seen, DryRun: true}
+	if r := post[service.SettingsReply](h, "/queues/orders/settings", change); r.After.Version != 1 ||
+		get[settingsReply](h, "/queues/orders").Settings.Version != 0 {
+		t.Errorf("a dry run: %+v", r)
+	}
+	change.DryRun = false
+	if r := post[service.SettingsReply](h, "/queues/orders/settings", change); len(r.Changed) != 1 ||
+		r.Changed[0] != "max-running" || r.Before.Version != 0 || r.After.Set[0].Value != "20" {
+		t.Errorf("%+v", r)
+	}
+	if got := get[settingsReply](h, "/queues/orders").Settings; got.Version != 1 ||
+		got.Settings[1].Name != "max-running" || got.Settings[1].InForce != "20" || !got.Settings[1].At.Equal(epoch) {
+		t.Errorf("the settings are %+v", got)
+	}
+	p := refused(t, "settings that were changed", answerOf(h.api, request(http.MethodPost,
+		base+"/queues/orders/settings", `{"set":{"max-running":"30"},"version":0}`)), 409, "settings-changed")
+	if p.Settings == nil || p.Settings.Version != 1 || p.Settings.Set[0].Value != "20" ||
+		!strings.Contains(p.Detail, `max-running to "20"`) {
+		t.Errorf("the conflict is %+v with %+v", p, p.Settings)
+	}
+	for body, problem := range map[string]string{
+		`{"set":{"max-runing":"30"}}`: "invalid-setting", `{"set":{"max-running":"x"}}`: "invalid-setting",
+		`{}`: "invalid-options", `{"set":{"max-running":30}}`: "bad-request",
+		`{"set":{"max-running":"1","max-running":"2"}}`:       "bad-request",
+		`{"set":{"max-running":"1"},"unset":["max-running"]}`: "invalid-setting",
+	} {
+		refused(t, body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/settings", body)), 400, problem)
+	}
 	if reply := post[service.RecountReply](h, "/queues/orders/recount", service.NoBody{}); len(reply.Corrected) != 0 {
 		t.Errorf("%+v", reply)
 	}

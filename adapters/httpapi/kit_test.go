@@ -278,6 +278,7 @@ var samples = map[string]sample{
 	"POST /queues/{queue}/pause":              {body: `{}`},
 	"POST /queues/{queue}/resume":             {body: `{}`},
 	"POST /queues/{queue}/merge":              {body: `{"merge":"newest"}`},
+	"POST /queues/{queue}/settings":           {body: `{"set":{"max-running":"20"},"unset":["max-lanes"]}`},
 	"POST /queues/{queue}/forget":             {body: `{}`},
 	"POST /queues/{queue}/recount":            {body: `{}`},
 	"POST /queues/{queue}/jobs/run-now":       {body: `{"ids":["a"]}`},

@@ -225,8 +225,11 @@ func (s schemas) close(t reflect.Type) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
 	schema, known := s[typeName(t)].(object)
-	if _, closed := schema["additionalProperties"]; !known || closed || t.Kind() != reflect.Struct {
+	if _, closed := schema["additionalProperties"]; !known || closed {
 		return
 	}
 	schema["additionalProperties"] = false

@@ -54,6 +54,7 @@ var rights = []struct {
 
 	{"POST /queues/{queue}/pause", "", `{}`, []Action{{Verb: VerbPause, Queue: "orders"}}},
 	{"POST /queues/{queue}/resume", "", `{}`, []Action{{Verb: VerbResume, Queue: "orders"}}},
+	{"POST /queues/{queue}/settings", "", `{"set":{"max-running":"20"}}`, []Action{{Verb: VerbConfigure, Queue: "orders"}}},
 	{"POST /queues/{queue}/merge", "", `{"merge":"newest"}`, []Action{{Verb: VerbSetMerge, Queue: "orders"}}},
 	{"POST /queues/{queue}/forget", "", `{}`, []Action{{Verb: VerbForget, Queue: "orders"}}},
 	{"POST /queues/{queue}/recount", "", `{}`, []Action{{Verb: VerbRecount, Queue: "orders"}}},

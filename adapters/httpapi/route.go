@@ -121,6 +121,8 @@ func actions() []route {
 		routeOf("/queues/{queue}/pause", "Stop claims from a queue", service.Pause),
 		routeOf("/queues/{queue}/resume", "End a pause", service.Resume),
 		routeOf("/queues/{queue}/merge", "Change the merge rule of a queue, for its next merges", service.SetMerge),
+		routeOf("/queues/{queue}/settings",
+			"Change settings of a queue, which its servers follow within seconds", service.Configure),
 		routeOf("/queues/{queue}/forget", "Remove an empty queue that no server runs", service.Forget),
 		routeOf("/queues/{queue}/recount", "Count a queue's jobs one by one and correct its figures", service.Recount),
 		routeOf("/queues/{queue}/jobs/run-now",

@@ -78,5 +78,5 @@ func (s *scope) name(name string) error {
 	return nil
 }
 
-// fieldLetters are those of the names of fields.
-const fieldLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
+// fieldLetters are those of the names of fields and of settings.
+const fieldLetters = "abcdefghijklmnopqrstuvwxyz0123456789_-"

@@ -467,6 +467,13 @@ func (c *apiClient) theRest(store ports.ShardStore) {
 	if len(audit.Items) != 1 || audit.Items[0].Action != "end drain" {
 		c.t.Errorf("the audit says %+v last, want the end of the drain", audit.Items)
 	}
+	c.do(http.MethodPost, "/queues/{queue}/settings", "",
+		map[string]any{"set": map[string]string{"max-running": "20"}, "version": 0}, nil)
+	var configured struct{ Settings inspect.QueueSettings }
+	c.do(http.MethodGet, "/queues/{queue}", "", nil, &configured)
+	if s := configured.Settings.Find("max-running"); s == nil || s.InForce != "20" || configured.Settings.Version != 1 {
+		c.t.Errorf("the queue's settings are %+v", configured.Settings)
+	}
 	c.do(http.MethodPost, "/queues/{queue}/merge", "", map[string]any{"merge": "latest(2)"}, nil)
 	var shown struct{ Merge string }
 	c.do(http.MethodGet, "/queues/{queue}", "", nil, &shown)

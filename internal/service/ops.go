@@ -33,6 +33,7 @@ var (
 	Pause       = act("pause", (*call).pause)
 	Resume      = act("resume", (*call).resume)
 	SetMerge    = act("set-merge", (*call).setMerge)
+	Configure   = act("configure", (*call).configure)
 	Forget      = act("forget", (*call).forget)
 	Recount     = slow(act("recount", (*call).recount))
 	RunNow      = act("run-now", (*call).runNow)

@@ -18,6 +18,9 @@ type Problem struct {
 	Detail string `json:"detail,omitempty" doc:"what is wrong with this request, and what to do"`
 	// Result is the progress of a bulk action before it failed.
 	Result *BulkReply `json:"result,omitempty" doc:"the progress of a bulk action, and where to continue"`
+	// Settings are the present settings, if a change of settings was refused because somebody else has
+	// changed them.
+	Settings *SetSettings `json:"settings,omitempty" doc:"the present settings of the queue, if somebody else has changed them"`
 
 	// Name is the end of Type.
 	Name string `json:"-"`
@@ -102,6 +105,10 @@ var (
 			"invalid cursor", inspect.ErrInvalidCursor, 0),
 		newProblem(http.StatusBadRequest, "invalid-checkpoint",
 			"this action can't continue from there", inspect.ErrInvalidCheckpoint, 0),
+		newProblem(http.StatusConflict, "settings-changed",
+			"somebody else has changed the settings", inspect.ErrSettingsConflict, 0),
+		newProblem(http.StatusBadRequest, "invalid-setting",
+			"no setting has this name, or it does not accept this value", inspect.ErrInvalidSetting, 0),
 		newProblem(http.StatusConflict, "queue-mismatch",
 			"the queue has no index of ids, or can't have this merge rule", inspect.ErrQueueMismatch, 0),
 		newProblem(http.StatusConflict, "not-empty",
@@ -153,7 +160,7 @@ func (s *Service) ProblemOf(queue string, err error) *Problem {
 	detail := s.ErrorText(queue, "", err.Error())
 	for _, p := range Problems {
 		if errors.Is(err, p.Is) {
-			return p.With("%s", detail)
+			return p.With("%s", detail).withSettings(err)
 		}
 	}
 	return problemStore.With("%s", detail)

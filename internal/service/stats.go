@@ -138,9 +138,10 @@ type shardRow struct {
 type QueueReply struct {
 	Name string `json:"name" doc:"the queue"`
 	queueCounts
-	ShardList []shardRow `json:"shard_list" doc:"the shards that were reached, in order"`
-	Unreached []string   `json:"unreached,omitempty" doc:"shards that can't be reached now"`
-	AsOf      time.Time  `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
+	Settings  Row[inspect.QueueSettings] `json:"settings" doc:"the settings that operators can change while servers run"`
+	ShardList []shardRow                 `json:"shard_list" doc:"the shards that were reached, in order"`
+	Unreached []string                   `json:"unreached,omitempty" doc:"shards that can't be reached now"`
+	AsOf      time.Time                  `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
 // NoQuery is the input of looks that need none.
@@ -160,6 +161,9 @@ func (c *call) queueStats(*NoQuery) (*QueueReply, error) {
 		AsOf:        s.asOf(),
 	}
 
+	if reply.Settings, err = c.settingsOf(&of.Queue); err != nil {
+		return nil, err
+	}
 	reply.ShardList = make([]shardRow, len(of.Shards))
 	for at := range of.Shards {
 		sh := &of.Shards[at]

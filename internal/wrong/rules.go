@@ -144,6 +144,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	if !failing {
 		r.lastRetry(s)
 	}
+	r.settings(s)
 	r.runsLong(s)
 	if s.Quarantined > 0 {
 		r.of(Unreadable, s, s.Quarantined, time.Time{}, "%s can't be read: set aside", plural(s.Quarantined, "record"))

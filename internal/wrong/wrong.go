@@ -56,6 +56,10 @@ const (
 	NearMorgue
 	// Unreadable are records that were set aside because they can't be read.
 	Unreadable
+	// BrokenSettings are settings of a queue that can't be read.
+	BrokenSettings
+	// NotFollowed are settings of a queue that running servers don't follow.
+	NotFollowed
 	// RunsLong is a job whose handler has run for an hour or more and may hang.
 	RunsLong
 	// CheckWarns is a check of the store that warns.
@@ -89,6 +93,8 @@ var names = [...]string{
 	"unowned",
 	"near morgue",
 	"unreadable",
+	"broken settings",
+	"settings not followed",
 	"runs long",
 	"check warns",
 	"server gone",

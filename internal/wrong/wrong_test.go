@@ -599,6 +599,27 @@ var tests = []struct {
 		v.Stats[0].Queue.Merge = core.MergeRule{Stays: core.Highest}
 		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: v.Stats[0].Queue.Merge}}
 	}, nil},
+	{"settings that can't be read", func(v *View) {
+		v.Stats[0].Queue.Settings.Settings = core.Settings{Version: 3, Broken: true}
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", SettingsVersion: 2}}
+	}, []string{"broken settings orders since 0s: The settings that operators have set can't be read: " +
+		"servers continue with those that they have read, and a server that starts uses its code: " +
+		"set one of them again, which replaces all"}},
+	{"settings that a server does not follow", func(v *View) {
+		v.Stats[0].Queue.Settings.Settings = core.Settings{Version: 3, At: core.InstantOf(ago(11 * time.Second))}
+		v.Nodes = append(v.Nodes, server("red", inspect.NodeAlive, "orders"),
+			server("slow", inspect.NodeAlive, "orders"), server("idle", inspect.NodeAlive, "emails"))
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "emails"}, {Queue: "orders", SettingsVersion: 2}}
+		v.Nodes[1].Status.Queues = []ports.QueueStatus{{Queue: "orders", SettingsVersion: 3}}
+		// The announcement of slow lasts for 18 s or more, so an interval of it is 6 s or more.
+		v.Nodes[2].Status.Queues = []ports.QueueStatus{{Queue: "orders"}}
+		v.Nodes[2].ExpiresAt = now.Add(12 * time.Second)
+	}, []string{"settings not followed orders since 11s: Settings were changed, and blue does not follow: " +
+		"its log has the reason, or its program is older than settings"}},
+	{"settings that were just changed", func(v *View) {
+		v.Stats[0].Queue.Settings.Settings = core.Settings{Version: 1, At: core.InstantOf(ago(10 * time.Second))}
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders"}}
+	}, nil},
 	{"a tick that is late", func(v *View) { v.Ticks = map[string]Ticks{"orders": {Since: ago(time.Minute)}} },
 		[]string{"ticks late orders since 1m0s: A tick of its schedules is 1 min late: no server has fired it"}},
 	{
