@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// RetentionGrace is how long after a bound of a morgue has become known no dead letter is removed by
+// it, so that operators can see it first and prevent it.
+const RetentionGrace = 10 * time.Minute
+
 // Retention is which dead letters of a queue are kept (docs/rules.md 5). The zero value keeps all of
 // them for ever.
 type Retention struct {

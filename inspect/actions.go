@@ -53,7 +53,7 @@ type Action struct {
 	Named int
 	// Prefix, Group and Filter are the conditions that selected the entries if the action named no
 	// id. All three are empty for all entries. Of an action on schedules Filter has the name of the
-	// schedules, and what the action changed of them.
+	// schedules, and what the action changed of them; of a change of settings it has that change.
 	Prefix, Group, Filter string
 	// Ended is true if the action has ended. Until then Took and Error are zero. An action whose
 	// process was killed never ends.

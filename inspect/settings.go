@@ -286,6 +286,14 @@ func (i *Inspector) configure(
 	if err != nil {
 		return r, err
 	}
+	for _, c := range changes {
+		if _, set := present.Find(c.Name); c.Unset && !set {
+			// A name that is written wrong would change nothing, and look like a success.
+			if _, err := core.ParseSetting(c.Name, "0"); err != nil {
+				return r, err
+			}
+		}
+	}
 	r.Before = present
 	if r.After, err = present.Change(changes, by, nodes.Now); err != nil {
 		return r, err

@@ -86,10 +86,11 @@ func TestConfigureStoresNothingOfADryRunOrARefusedChange(t *testing.T) {
 		is      error
 		text    string
 	}{
-		"an unknown name": {set("max-lane", "3"), inspect.ErrInvalidSetting, "max-lanes, max-running"},
-		"a wrong value":   {set("max-lanes", "3", "max-running", "x"), inspect.ErrInvalidSetting, "0 for no limit"},
-		"twice":           {set("max-lanes", "3", "max-lanes", ""), inspect.ErrInvalidSetting, "twice"},
-		"nothing":         {nil, inspect.ErrInvalidOptions, "no setting is named"},
+		"an unknown name":       {set("max-lane", "3"), inspect.ErrInvalidSetting, "max-lanes, max-running"},
+		"a wrong value":         {set("max-lanes", "3", "max-running", "x"), inspect.ErrInvalidSetting, "0 for no limit"},
+		"twice":                 {set("max-lanes", "3", "max-lanes", ""), inspect.ErrInvalidSetting, "twice"},
+		"a wrong name to unset": {set("max-lane", ""), inspect.ErrInvalidSetting, "max-lanes, max-running"},
+		"nothing":               {nil, inspect.ErrInvalidOptions, "no setting is named"},
 	} {
 		if _, err := s.configure("ann", tt.changes, inspect.ConfigureOptions{}); !errors.Is(err, tt.is) ||
 			!strings.Contains(err.Error(), tt.text) {
@@ -101,7 +102,7 @@ func TestConfigureStoresNothingOfADryRunOrARefusedChange(t *testing.T) {
 	if err != nil || !queues[0].Settings.Equal(core.Settings{}) {
 		t.Errorf("the queue has %+v, %v", queues, err)
 	}
-	if verbs := audited(t, s.Inspector, ""); len(verbs) != 4 {
+	if verbs := audited(t, s.Inspector, ""); len(verbs) != 5 {
 		t.Errorf("the audit has %q, want each refused change", verbs)
 	}
 }

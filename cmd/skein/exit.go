@@ -46,6 +46,7 @@ var exits = []struct {
 			inspect.ErrInvalidCursor, inspect.ErrInvalidRequest, core.ErrInvalidRule,
 			core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime,
 			core.ErrInvalidQueue, inspect.ErrInvalidLine, inspect.ErrQueueMismatch, inspect.ErrInvalidSchedule,
+			inspect.ErrInvalidSetting,
 		},
 	},
 	{

@@ -61,7 +61,7 @@ func (a *app) queueCommand() *cobra.Command {
 		a.onQueue("pause", "Stop claims from a queue; running jobs finish, and pushes are accepted",
 			(*inspect.Inspector).Pause),
 		a.onQueue("resume", "End a pause", (*inspect.Inspector).Resume),
-		a.setMerge(), a.history(), a.purge(),
+		a.setMerge(), a.showSettings(), a.setSettings(), a.unsetSettings(), a.history(), a.purge(),
 		a.onQueue("forget", "Remove an empty queue that no server runs", (*inspect.Inspector).Forget),
 	)
 }

@@ -70,6 +70,7 @@ var statColumns = append(append(columns[statLine]{
 	{"unowned", false, func(s *statLine) any { return known(s.unowned) }},
 	{"index_ids", true, func(s *statLine) any { return s.Queue.IndexIDs }},
 	{"merge", true, func(s *statLine) any { return s.Queue.Merge.String() }},
+	{"settings", true, func(s *statLine) any { return s.Queue.Settings.String() }},
 	{"as_of", true, func(s *statLine) any { return s.Now }},
 }...)
 

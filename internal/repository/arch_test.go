@@ -39,7 +39,7 @@ var house = []room{
 	{"internal/jsonerror", nil},
 	{"inspect", []string{"core", "ports", "inspect/internal/bulk", "internal/errorgroup", "internal/jsonerror", "internal/logs", "internal/specs"}},
 	{"internal/shown", []string{"core"}},
-	{"internal/service", []string{"inspect", "core", "internal/shown", "internal/specs"}},
+	{"internal/service", []string{"inspect", "core", "internal/figures", "internal/shown", "internal/specs"}},
 	{"adapters/httpapi", []string{"internal/service", "inspect", "internal/jsonerror", "internal/shown"}},
 	{"internal/figures", nil},
 	{"internal/linediff", nil},

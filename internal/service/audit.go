@@ -32,7 +32,7 @@ type AuditRow struct {
 	Named   int           `json:"named" class:"public" wide:"true" doc:"the number of named ids; 0 if the action named no id"`
 	Prefix  string        `json:"prefix,omitempty" class:"target" wide:"true" doc:"the prefix of ids that chose entries"`
 	Group   string        `json:"group,omitempty" class:"error" wide:"true" doc:"the group of dead letters that chose entries"`
-	Filter  string        `json:"filter,omitempty" class:"quoting" doc:"the filter that chose entries, or the name of schedules and what was changed of them"`
+	Filter  string        `json:"filter,omitempty" class:"quoting" doc:"the filter that chose entries, the name of schedules and what was changed of them, or the settings that were changed"`
 	Ended   bool          `json:"ended" class:"public" doc:"whether the action has ended; if its process was killed, it never ends"`
 	Handled int           `json:"handled" class:"public" doc:"the number of changed entries, as far as it is known"`
 	Took    time.Duration `json:"took_seconds" class:"public" wide:"true" doc:"its duration in seconds; 0 until it has ended"`
