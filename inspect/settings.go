@@ -101,10 +101,8 @@ func SettingsOf(q *Queue, nodes []Node) QueueSettings {
 		Queue:   q.Name,
 		Version: stored.Version,
 		By:      stored.By,
+		At:      timeOf(stored.At),
 		Broken:  stored.Broken,
-	}
-	if stored.At > 0 {
-		of.At = stored.At.Time()
 	}
 
 	var running []announcedQueue
@@ -136,12 +134,20 @@ func SettingsOf(q *Queue, nodes []Node) QueueSettings {
 				Set:     true,
 				Value:   s.Value,
 				By:      s.By,
-				At:      s.At.Time(),
+				At:      timeOf(s.At),
 				Unknown: true,
 			})
 		}
 	}
 	return of
+}
+
+// timeOf returns an instant as a time, the zero one for 0, which no operator's clock had.
+func timeOf(at core.Instant) time.Time {
+	if at == 0 {
+		return time.Time{}
+	}
+	return at.Time()
 }
 
 // Find returns a setting by its name, or nil if there is none.
@@ -185,7 +191,7 @@ func settingState(stored *core.Settings, kind *core.SettingKind, running []annou
 
 	set, isSet := stored.Find(kind.Name)
 	if isSet {
-		s.Set, s.Value, s.By, s.At = true, set.Value, set.By, set.At.Time()
+		s.Set, s.Value, s.By, s.At = true, set.Value, set.By, timeOf(set.At)
 		_, err := core.ParseSetting(set.Name, set.Value)
 		s.Unknown = err != nil
 	}

@@ -79,6 +79,12 @@ var ops = map[string]op{
 		did:     "The queue is paused. Its waiting jobs are not claimed.",
 	},
 	"resume": {do: plain(service.Resume), ofQueue: true, back: "queue", did: "The queue is active."},
+	"configure": {
+		do:      (*call).configure,
+		ofQueue: true,
+		back:    "queue",
+		did:     "The settings are stored. Servers follow within seconds.",
+	},
 	"forget": {
 		do:      plain(service.Forget),
 		ofQueue: true,
@@ -334,6 +340,9 @@ func (c *call) do(name string, o *op) (*view, error) {
 	c.acted(err)
 	if err != nil && name == "edit" {
 		return c.editing(err)
+	}
+	if err != nil && name == "configure" {
+		return c.configuring(err)
 	}
 	if err != nil {
 		return nil, err

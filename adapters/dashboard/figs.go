@@ -292,7 +292,7 @@ func (s *snapshot) runningFig(t *totals, queue string) fig {
 	}
 	for _, server := range s.serversOf(queue) {
 		if server.MaxRunning > 0 {
-			f.Caption = strings.TrimPrefix(f.Caption+fmt.Sprintf(", MaxRunning %d", server.MaxRunning), ", ")
+			f.Caption = strings.TrimPrefix(f.Caption+fmt.Sprintf(", MaxRunning %d%s", server.MaxRunning, s.limitOf(queue)), ", ")
 			break
 		}
 	}

@@ -37,6 +37,7 @@ var samples = map[string]struct {
 	"GET schedules":  {},
 	"GET named":      {query: "q=orders&name=nightly"},
 	"GET schedule":   {query: "q=orders&name=nightly&id=a"},
+	"GET settings":   {query: "q=orders&version=0&max-running=20"},
 	"GET backfill":   {query: "q=orders&name=nightly&id=a"},
 	"GET nodes":      {},
 	"GET server":     {query: "node=owner"},

@@ -128,6 +128,10 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 		w.Href, w.Link = href("morgue", "q", l.Queue), "morgue"
 	case wrong.Unreadable:
 		w.Href, w.Link = href("unreadable", "q", l.Queue), "records"
+	case wrong.BrokenSettings, wrong.NotFollowed:
+		if page == "queue" {
+			w.Href, w.Link = href("settings", "q", l.Queue), "settings"
+		}
 	case wrong.HotShard, wrong.Unowned:
 		w.Href, w.Link = href("shards", "q", l.Queue), "shards"
 	case wrong.NotMoving:

@@ -40,6 +40,7 @@ func table() []route {
 		{method: http.MethodGet, path: "{$}", some: true, run: (*call).overview},
 		{method: http.MethodGet, path: "queue", needs: true, run: (*call).queuePage},
 		{method: http.MethodGet, path: "shards", needs: true, run: (*call).shardsPage},
+		{method: http.MethodGet, path: "settings", acts: true, needs: true, run: (*call).settingsPage},
 		{method: http.MethodGet, path: "jobs", needs: true, run: (*call).jobsPage},
 		{method: http.MethodGet, path: "id", needs: true, run: (*call).idPage},
 		{method: http.MethodGet, path: "search", some: true, run: (*call).search},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // Sizes of tables of shards.
@@ -24,6 +25,11 @@ type queueBody struct {
 	Figs     []fig
 	Waits    []waitRow
 	Settings []queueSetting
+	// Set are the settings that operators can change. Last describes their last change, and Following
+	// which servers follow it. Removal is the removal of dead letters that is to begin, if any.
+	Set             *inspect.QueueSettings
+	Last, Following string
+	Removal         *removal
 	// Shards and Running are the numbers of shards and of servers.
 	Shards, Running int64
 	Processed       int64
@@ -153,7 +159,12 @@ func (c *call) queuePage() (*view, error) {
 		day = d.day
 	}
 	b.Figs, b.Running = s.figs(c.queue, []queueRow{b.Row}, day), int64(b.Row.Servers)
-	b.Servers, b.Settings = s.serversOf(c.queue), s.settingsOf(stats)
+	set := inspect.SettingsOf(&stats.Queue, s.view.Nodes)
+	b.Servers, b.Settings = s.serversOf(c.queue), s.settingsOf(stats, &set)
+	b.Set, b.Removal = &set, removalOf(&set, s.view.Nodes, stats)
+	if set.Version > 0 && !set.Broken {
+		b.Last, b.Following = service.Changed(set.By, set.At, stats.Now), service.Following(&set)
+	}
 	b.Schedules = c.blockOfQueue(s)
 
 	if d := s.details[c.queue]; d != nil {
@@ -180,30 +191,45 @@ func (c *call) queuePage() (*view, error) {
 // have another.
 type queueSetting struct {
 	Name, Title, Value string
-	// Command is the command that changes it, or empty if only the servers' code does.
-	Command string
-	Others  []otherSetting
+	// Command is the command that changes it, or empty. From describes where the value is from
+	// otherwise.
+	Command, From string
+	Others        []otherSetting
 }
 
 type otherSetting struct{ Owner, Name, Value string }
 
-// settingsOf returns the settings that the running servers of a queue announce, and its merge rule.
-func (s *snapshot) settingsOf(stats *inspect.QueueStats) (list []queueSetting) {
+// settingsOf returns the settings that operators can change, those that the running servers of a queue
+// announce, and its merge rule.
+func (s *snapshot) settingsOf(stats *inspect.QueueStats, set *inspect.QueueSettings) (list []queueSetting) {
 	queue := stats.Queue.Name
 	by := map[string][]otherSetting{}
+	for at := range set.Settings {
+		state := &set.Settings[at]
+		list = append(list, queueSetting{
+			Name:  state.Name,
+			Title: state.About,
+			Value: service.InForce(state),
+			From:  service.SettingOrigin(state, stats.Now),
+		})
+	}
+	own := len(list)
 	for at := range s.view.Nodes {
 		n := &s.view.Nodes[at]
 		if n.State == inspect.NodeGone {
 			continue
 		}
 		for _, set := range settings(&n.Status, queue) {
+			if set.Name == maxRunning || set.Name == maxLanes {
+				continue // they are among those that operators can change
+			}
 			by[set.Name] = append(by[set.Name], otherSetting{n.Owner, n.Name, set.Here})
 			if len(by[set.Name]) == 1 && set.Name != mergeRule {
-				list = append(list, queueSetting{Name: set.Name, Title: set.Title})
+				list = append(list, queueSetting{Name: set.Name, Title: set.Title, From: "code"})
 			}
 		}
 	}
-	for at := range list {
+	for at := own; at < len(list); at++ {
 		list[at].Value = mostCommon(by[list[at].Name])
 	}
 
@@ -213,7 +239,7 @@ func (s *snapshot) settingsOf(stats *inspect.QueueStats) (list []queueSetting) {
 		Value:   stats.Queue.Merge.String(),
 		Command: "skein queue merge " + queue + " RULE",
 	})
-	for at := range list {
+	for at := own; at < len(list); at++ {
 		for _, other := range by[list[at].Name] {
 			if other.Value != list[at].Value {
 				list[at].Others = append(list[at].Others, other)

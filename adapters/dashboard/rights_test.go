@@ -166,7 +166,7 @@ func TestRightsAreThoseOfTheAPI(t *testing.T) {
 		form := []string{
 			"name", "nightly", "all", "1", "op", op, "confirm", "1", "id", "dead", "node", "owner",
 			"shard", "0", "key", "k", "old", "cA==", "new", "x",
-			"from", "2030-01-01T00:00:00Z", "to", "2030-01-02T00:00:00Z",
+			"from", "2030-01-01T00:00:00Z", "to", "2030-01-02T00:00:00Z", "version", "0", "max-running", "5",
 		}
 		if o.ofQueue {
 			form = append(form, "q", "orders")

@@ -217,8 +217,13 @@ func (b *serverBody) shards(s *snapshot) {
 	})
 }
 
-// mergeRule is the name of the setting that a queue has itself.
-const mergeRule = "merge rule"
+// mergeRule is the name of the setting that a queue has itself. maxRunning and maxLanes are those that
+// operators can change.
+const (
+	mergeRule  = "merge rule"
+	maxRunning = "max running"
+	maxLanes   = "max lanes"
+)
 
 // settings are the settings of a queue on a server, or nil if the server does not serve it.
 func settings(st *inspect.NodeStatus, queue string) []serverSetting {
@@ -228,8 +233,8 @@ func settings(st *inspect.NodeStatus, queue string) []serverSetting {
 			continue
 		}
 		return []serverSetting{
-			{Name: "max running", Title: "batches of the queue over all servers", Here: bound(q.MaxRunning)},
-			{Name: "max lanes", Title: "batches of the queue on a server", Here: bound(q.MaxLanes)},
+			{Name: maxRunning, Title: "batches of the queue over all servers", Here: bound(q.MaxRunning)},
+			{Name: maxLanes, Title: "batches of the queue on a server", Here: bound(q.MaxLanes)},
 			{Name: "parallel", Title: "batches of one shard at once", Here: bound(q.Parallel)},
 			{Name: "batch", Title: "most jobs in a batch", Here: bound(q.BatchSize)},
 			{Name: "retries", Title: "how often a failed job is retried", Here: strconv.Itoa(q.MaxRetries)},

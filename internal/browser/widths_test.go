@@ -14,6 +14,7 @@ func kinds() []string {
 		"", "queue?q=orders", "shards?q=wide", "jobs?q=orders&list=retries", "busy", "morgue?q=orders",
 		"unreadable?q=orders", "tracked?q=orders", "errors",
 		"schedules", "schedules?state=paused",
+		"settings?q=orders&version=0&max-running=20&morgue-age=30d",
 		"backfill?q=orders&name=yearly&id=tenant-7&from=2001-01-01T00:00&to=2020-01-01T00:00",
 		"named?q=orders&name=yearly", "schedule?q=orders&name=yearly&id=tenant-7",
 		"nodes", at("server", "node", hostile[1]), "store", "audit", "search?for=twice", "sheet?q=orders&op=purge",

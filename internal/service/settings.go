@@ -64,6 +64,15 @@ func setSettingsOf(s *core.Settings) SetSettings {
 	return of
 }
 
+// Settings returns the settings, for [MorgueEffect].
+func (s *SetSettings) Settings() *core.Settings {
+	of := &core.Settings{Version: s.Version, By: s.By, Broken: s.Broken}
+	for _, e := range s.Set {
+		of.Set = append(of.Set, core.Setting{Name: e.Name, Value: e.Value, By: e.By, At: core.InstantOf(e.At)})
+	}
+	return of
+}
+
 func (c *call) configure(b *SettingsBody) (*SettingsReply, error) {
 	r, err := c.inspector.Configure(c.ctx, c.queue, b.changes(), inspect.ConfigureOptions{
 		Version: b.Version,

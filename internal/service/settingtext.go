@@ -84,6 +84,9 @@ func SettingOrigin(s *inspect.SettingState, now time.Time) string {
 
 // Changed describes who changed something and when, such as "ann 3 h ago".
 func Changed(by string, at, now time.Time) string {
+	if at.IsZero() {
+		return cmp.Or(by, "somebody without a name")
+	}
 	return cmp.Or(by, "somebody without a name") + " " + figures.Rough(max(0, now.Sub(at)).Round(time.Second)) + " ago"
 }
 
