@@ -62,7 +62,7 @@ func (v *Verdict) findings() []Finding {
 	}
 	if v.MaxRunning > 0 {
 		list.add("limit", v.runs() || !v.limitReached(), "%s", v.inUse(v.Busy, v.MaxRunning,
-			"running on all servers (MaxRunning)", ", or the servers' reports are of different moments"))
+			"running on all servers ("+limitName("MaxRunning", v.runningSet)+")", ", or the servers' reports are of different moments"))
 	}
 	if d := v.Found.DeadLetter; d != nil {
 		list.add(FindingMorgue, v.Reason != OnlyDead, "payloads there: %s, the last failure%s",
@@ -92,7 +92,7 @@ func (f *findings) addServers(v *Verdict) {
 		}
 		if o.MaxLanes > 0 {
 			f.add("lanes of the queue", v.runs() || !o.lanesFull(), "%s",
-				v.inUse(o.QueueBusy, o.MaxLanes, "there are busy", ""))
+				v.inUse(o.QueueBusy, o.MaxLanes, "there are busy"+map[bool]string{true: " (set by an operator)"}[v.lanesSet], ""))
 		}
 	case c != nil && !c.LeaseOver:
 		f.add("shard", true, "%s, held by %s", v.Found.Shard, c.Node)

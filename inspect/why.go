@@ -1,11 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -68,6 +71,8 @@ type Verdict struct {
 	// run batches of the queue, with their number.
 	leaseOf string
 	busy    []string
+	// runningSet and lanesSet are true if an operator has set MaxRunning and the owner's MaxLanes.
+	runningSet, lanesSet bool
 }
 
 // ServersPatience is the maximum time that Why waits for the list of servers.
@@ -172,6 +177,9 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 
 	for _, q := range n.Status.Queues {
 		if q.Queue == queue {
+			if q.MaxRunning > v.MaxRunning {
+				v.runningSet = isSet(&q, core.SettingMaxRunning, q.MaxRunning)
+			}
 			v.MaxRetries, v.MaxRunning, v.Busy =
 				max(v.MaxRetries, q.MaxRetries), max(v.MaxRunning, q.MaxRunning), v.Busy+q.Busy
 			if q.Busy > 0 {
@@ -181,6 +189,7 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 				o := &v.OwnerFacts
 				o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.MaxRecoveries =
 					q.MaxLanes, q.Busy, q.Parallel, q.BatchSize, q.MaxRecoveries
+				v.lanesSet = isSet(&q, core.SettingMaxLanes, q.MaxLanes)
 				o.LaneBusy = slices.Contains(q.LaneBusy, stored.Shard.Index)
 			}
 		}
@@ -193,6 +202,20 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 			v.RunningSince = j.Began.Time()
 		}
 	}
+}
+
+// isSet reports whether a server announces that it follows an operator's value of a setting in place of
+// its code's.
+func isSet(q *ports.QueueStatus, name string, n int) bool {
+	return q.SettingsVersion > 0 && cmp.Or(q.Code[name], "0") != strconv.Itoa(n)
+}
+
+// limitName returns the name of a limit, with a note if an operator has set it.
+func limitName(name string, set bool) string {
+	if set {
+		return name + ", set by an operator"
+	}
+	return name
 }
 
 // served notes a server that served the queue and is gone.

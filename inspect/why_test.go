@@ -291,6 +291,24 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			}}})
 		}, inspect.BacksOff, "runs again in 1h0m0s, after failure 1 of 25", time.Hour},
 		{
+			"the limit of an operator reached",
+			func(s *fixture) {
+				s.busy(2, 1)
+				s.serveAs(ports.Node{Owner: "1", Name: "node 1", Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
+					Queue: "orders", MaxRunning: 2, Busy: 1, SettingsVersion: 1,
+					Code: map[string]string{"max-running": "50"},
+				}}}})
+				s.serveAs(ports.Node{Owner: "0", Name: "node 0", Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
+					Queue: "orders", MaxRunning: 2, Busy: 1, SettingsVersion: 1,
+				}}}})
+				s.claim()
+				s.pushAll("x")
+			},
+			inspect.AtLimit,
+			"the queue is at its limit: 2 of 2 running (MaxRunning, set by an operator); running now: node 0 1, node 1 1",
+			0,
+		},
+		{
 			"the limit reached",
 			func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") },
 			inspect.AtLimit,

@@ -156,9 +156,9 @@ func (v *Verdict) alone() Part { return Part{Kind: PartJob, Shard: v.Found.Shard
 // began under a higher limit, or because servers announced their numbers at different times.
 func (v *Verdict) atLimit() Sentence {
 	if v.Busy > v.MaxRunning {
-		return say("%s running, and only %s may run now (MaxRunning)", v.Busy, v.MaxRunning)
+		return say("%s running, and only %s may run now (%s)", v.Busy, v.MaxRunning, limitName("MaxRunning", v.runningSet))
 	}
-	return say("%s of %s running (MaxRunning)", v.Busy, v.MaxRunning)
+	return say("%s of %s running (%s)", v.Busy, v.MaxRunning, limitName("MaxRunning", v.runningSet))
 }
 
 // held describes why the server that has the shard claims no more jobs of it.
@@ -172,8 +172,8 @@ func (v *Verdict) held(claimed int) (s Sentence) {
 	case LanesFull:
 		s = say(
 			"server %s, which has the shard, runs %s batches of the queue, "+
-				"and no more than %s may run there (MaxLanes)",
-			v.Owner, o.QueueBusy, o.MaxLanes)
+				"and no more than %s may run there (%s)",
+			v.Owner, o.QueueBusy, o.MaxLanes, limitName("MaxLanes", v.lanesSet))
 	case ShardFull:
 		s = say(
 			"server %s has claimed %s jobs of the shard, and runs no more than %s of its batches at once (Parallel)",

@@ -1,11 +1,13 @@
 package wrong
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 )
@@ -69,9 +71,13 @@ func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 		return nil, ""
 	}
 
-	limit = " and is the only job that may run (MaxRunning 1)"
+	by := ""
+	if set, ok := s.Queue.Settings.Find(core.SettingMaxRunning); ok {
+		by = ", set by " + cmp.Or(set.By, "an operator")
+	}
+	limit = fmt.Sprintf(" and is the only job that may run (MaxRunning 1%s)", by)
 	if most > 1 {
-		limit = fmt.Sprintf(" and no more than %d may run (MaxRunning)", most)
+		limit = fmt.Sprintf(" and no more than %d may run (MaxRunning%s)", most, by)
 	}
 	return r.longest(s.Queue.Name, -1, longRun), limit
 }

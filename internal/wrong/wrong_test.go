@@ -456,6 +456,21 @@ var tests = []struct {
 		},
 	},
 	{
+		"late at a limit that an operator has set",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+			v.Stats[0].Queue.Settings.Settings = core.Settings{Version: 1, Set: []core.Setting{
+				{Name: "max-running", Value: "4", By: "ann"},
+			}}
+			v.Nodes[0].Status = runs(4, 4, "export", 1, 40*time.Second)
+			v.Nodes[0].Status.Queues[0].SettingsVersion = 1
+		},
+		[]string{
+			"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning, set by ann); " +
+				"12 jobs wait behind it, the first for 2 min (export)",
+		},
+	},
+	{
 		"late at a limit of several",
 		func(v *View) {
 			v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
