@@ -165,6 +165,10 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	schedule(t, store)
+	set := core.Settings{Version: 1, Set: []core.Setting{{Name: core.SettingMaxRunning, Value: "20"}}}
+	if err := store.Configure(t.Context(), ports.ConfigureRequest{Queue: "orders", Settings: set}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := otel.NewStoreMetrics(inspect.New(checked{store}, inspect.Options{}),
 		otel.StoreOptions{MeterProvider: provider}); err != nil {
 		t.Fatal(err)

@@ -90,7 +90,8 @@ func (s *Store) addBrokenSettings(ctx context.Context, row *ports.Check) {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	row.Value += "; the settings of the queues " + names + " can't be read"
-	advice := "set one of their settings again, which replaces them: until then servers use the options of their code"
+	advice := "set one of their settings again, which replaces them: " +
+		"until then servers keep those that they have read, and start with the options of their code"
 	if row.Advice != "" {
 		advice = row.Advice + "; " + advice
 	}

@@ -27,7 +27,8 @@ func (s *Store) settingsOf(queue string, stored storedSettings) core.Settings {
 		return settings
 	}
 	if before, logged := s.unreadSettings.Swap(queue, text); !logged || before != text {
-		s.logger().Error("the settings of a queue can't be read, so servers use the options of their code; "+
+		s.logger().Error("the settings of a queue can't be read: servers keep those that they have read, "+
+			"and start with the options of their code; "+
 			"set one of them again, which replaces them",
 			"queue", queue, "settings", core.CutText(text, settingsShown), "error", err)
 	}

@@ -53,6 +53,31 @@ func value(t *testing.T, c *Collector, name string) float64 {
 	return family.Metric[0].GetGauge().GetValue()
 }
 
+// A setting that an operator has set has a series, and others have none.
+func TestCollectorShowsSettings(t *testing.T) {
+	store := declared(t, 3, "orders", "mails")
+	set := core.Settings{Version: 1, Set: []core.Setting{
+		{Name: core.SettingMaxLanes, Value: "half"}, // of a newer version
+		{Name: core.SettingMaxRunning, Value: "0"},
+		{Name: core.SettingMorgueAge, Value: "720h0m0s"},
+		{Name: core.SettingMorgueCount, Value: "1000"},
+	}}
+	if err := store.Configure(t.Context(), ports.ConfigureRequest{Queue: "orders", Settings: set}); err != nil {
+		t.Fatal(err)
+	}
+
+	got := map[string]float64{}
+	for _, m := range gather(t, newCollector(t, store))["skein_queue_setting"].GetMetric() {
+		got[m.Label[0].GetValue()+" "+m.Label[1].GetValue()] = m.GetGauge().GetValue()
+	}
+	want := map[string]float64{
+		"orders max_running": 0, "orders morgue_age_seconds": 720 * 3600, "orders morgue_count": 1000,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the settings are %v, want %v", got, want)
+	}
+}
+
 func TestCollectorRests99TimesWhatALookCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowStore{ShardStore: declared(t, 3, "orders")}

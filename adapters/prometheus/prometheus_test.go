@@ -205,6 +205,15 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	playTicks(m, "orders")
 	store := declared(t, 3, "orders")
 	scheduled(t, store, "orders", 3, core.InstantOf(time.Now().Add(time.Hour)), false)
+	set := core.Settings{Version: 1, Set: []core.Setting{
+		{Name: core.SettingMaxLanes, Value: "2"},
+		{Name: core.SettingMaxRunning, Value: "20"},
+		{Name: core.SettingMorgueAge, Value: "720h0m0s"},
+		{Name: core.SettingMorgueCount, Value: "1000"},
+	}}
+	if err := store.Configure(t.Context(), ports.ConfigureRequest{Queue: "orders", Settings: set}); err != nil {
+		t.Fatal(err)
+	}
 	got := gather(t, m, newCollector(t, checkedStore{store}))
 	for _, row := range metrics.All() {
 		family := got[row.Name]

@@ -16,6 +16,8 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // openShop runs a server with a queue that is well, orders, and one whose jobs fail, mails;
@@ -35,6 +37,11 @@ func openShop(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	set := core.Settings{Version: 1, Set: []core.Setting{{Name: core.SettingMaxRunning, Value: "20"}}}
+	if err := store.Configure(t.Context(), ports.ConfigureRequest{Queue: "reports", Settings: set}); err != nil {
+		t.Fatal(err)
+	}
+	m.DeadLettersExpired(ports.ExpiryEvent{Shard: core.Shard{Queue: "mails"}, Expired: 1}) // the shop is too young
 	if err := orders.Schedule(t.Context(), client, "sweep", skein.Interval(time.Second), "all", 0); err != nil {
 		t.Fatal(err)
 	}

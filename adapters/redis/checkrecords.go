@@ -125,7 +125,8 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 		q := queues[name]
 		if q.Settings.Broken {
 			found.wrong[settingsField(name)] = recordFault{
-				"the settings of the queue " + name + " can't be read, so servers use the options of their code: " +
+				"the settings of the queue " + name + " can't be read: servers keep those that they have read, " +
+					"and start with the options of their code: " +
 					"set one of them again, which replaces them",
 				ports.CheckWarn, false,
 			}

@@ -63,7 +63,8 @@ func (s *Store) Configure(ctx context.Context, r ports.ConfigureRequest) error {
 func (s *Store) settingsOf(queue, text string) core.Settings {
 	settings, err := parseSettings(text)
 	if err != nil && s.seen.isNewDamage(settingsField(queue), text) {
-		s.logger.Error("the settings of a queue can't be read, so servers use the options of their code; "+
+		s.logger.Error("the settings of a queue can't be read: servers keep those that they have read, "+
+			"and start with the options of their code; "+
 			"set one of them again, which replaces them",
 			"queue", queue, "settings", core.CutText(text, settingsShown), "error", err)
 	}

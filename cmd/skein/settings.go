@@ -80,15 +80,14 @@ func (a *app) sayFollowing(of *inspect.QueueSettings, now time.Time) {
 	}
 }
 
-// settingsHelp lists the settings.
+// settingsHelp lists the settings, each in a paragraph.
 func settingsHelp() string {
 	var b strings.Builder
-	b.WriteString("The settings are:\n")
-	for _, k := range core.DescribedSettings() {
-		fmt.Fprintf(&b, "  %-12s  %s:\n                %s\n", k.Name, k.About, k.Accepts)
-	}
 	b.WriteString("A setting replaces the option in the code of all servers until it is unset. " +
-		"Servers follow a change within a third of their lease TTL, 3.3s by default.")
+		"Servers follow a change\nwithin a third of their lease TTL, 3.3s by default. The settings are:")
+	for _, k := range core.DescribedSettings() {
+		fmt.Fprintf(&b, "\n\n%s: %s%s.\nIt is %s.", k.Name, strings.ToLower(k.About[:1]), k.About[1:], k.Accepts)
+	}
 	return b.String()
 }
 

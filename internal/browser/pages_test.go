@@ -20,7 +20,7 @@ func allPages() []string {
 		"tracked?q=orders", "nodes", at("server", "node", hostile[1]), "store", "audit", "errors", "errors?q=orders", "errors?state=held",
 		at("errors", "open", "boom"), at("sheet", "q", "orders", "op", "bury", "group", "boom", "state", "retrying"),
 		"schedules", "schedules?q=orders&contains=y&state=fine", "schedules?state=paused",
-		"settings?q=orders", "settings?q=orders&version=0&max-running=20&morgue-age=30d", "settings?q=orders&version=0&max-running=x",
+		"settings?q=orders", "settings?q=orders&version=0&max-running=20&morgue-age=30d",
 		"backfill?q=orders&name=yearly&id=tenant-7",
 		"backfill?q=orders&name=yearly&id=tenant-7&from=2001-01-01T00:00&to=2020-01-01T00:00",
 		"named?q=orders&name=yearly", "named?q=orders&name=yearly&state=fine", "schedule?q=orders&name=yearly&id=tenant-7",

@@ -162,6 +162,16 @@ func ofQueues() []Metric {
 			Help:   "1 if an operator has paused the queue.",
 		},
 		{
+			Name:   "skein_queue_setting",
+			Type:   Gauge,
+			Source: Store,
+			By:     "Stats",
+			Unit:   "",
+			Labels: []Label{queue(), one("setting", "max_lanes", "max_running", "morgue_age_seconds", "morgue_count")},
+			Help: "The values of the settings that operators have set of the queue; 0 is no limit. " +
+				"A setting that is unset has no series.",
+		},
+		{
 			Name:   "skein_queue_shards",
 			Type:   Gauge,
 			Source: Store,

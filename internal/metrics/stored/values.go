@@ -39,8 +39,28 @@ func (put sink) queues(v *view) {
 		put("skein_queue_failed_total", float64(q.Failed), name)
 		put("skein_queue_superseded_total", float64(q.Superseded), name)
 		put.bool("skein_queue_paused", q.Queue.Paused, name)
+		put.settings(q)
 		put.shards(q)
 	}
+}
+
+// settings puts the settings that operators have set, as far as this version can read them.
+func (put sink) settings(q *inspect.QueueStats) {
+	set := func(name string, v float64, isSet bool) {
+		if isSet {
+			put("skein_queue_setting", v, q.Queue.Name, name)
+		}
+	}
+	s := &q.Queue.Settings
+
+	lanes, isSet := s.MaxLanes()
+	set("max_lanes", float64(lanes), isSet)
+	running, isSet := s.MaxRunning()
+	set("max_running", float64(running), isSet)
+	age, isSet := s.MorgueAge()
+	set("morgue_age_seconds", age.Seconds(), isSet)
+	count, isSet := s.MorgueCount()
+	set("morgue_count", float64(count), isSet)
 }
 
 func (put sink) shards(q *inspect.QueueStats) {
