@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 	"github.com/skeinq/skein/internal/wrong"
@@ -292,7 +293,11 @@ func (s *snapshot) runningFig(t *totals, queue string) fig {
 	}
 	for _, server := range s.serversOf(queue) {
 		if server.MaxRunning > 0 {
-			f.Caption = strings.TrimPrefix(f.Caption+fmt.Sprintf(", MaxRunning %d%s", server.MaxRunning, s.limitOf(queue)), ", ")
+			limit := fmt.Sprintf(", MaxRunning %d", server.MaxRunning)
+			if set, ok := s.setOf(queue, core.SettingMaxRunning); ok {
+				limit += ", set by " + setter(&set)
+			}
+			f.Caption = strings.TrimPrefix(f.Caption+limit, ", ")
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 	"github.com/skeinq/skein/internal/wrong"
@@ -58,7 +59,11 @@ type serverShards struct {
 }
 
 // serverSetting is a setting of a server that differs from those of others.
-type serverSetting struct{ Queue, Name, Title, Here, Others string }
+type serverSetting struct {
+	Queue, Name, Title, Here, Others string
+	// Set is the value that an operator has set, and who, or empty.
+	Set string
+}
 
 // laneBar draws the lanes of a server: those that run a batch first.
 type laneBar struct {
@@ -270,6 +275,10 @@ func (s *snapshot) settingsThatDiffer(n *inspect.Node) (list []serverSetting) {
 			if values := others[set.Name]; len(values) > 0 && !slices.Contains(values, set.Here) {
 				slices.Sort(values)
 				set.Queue, set.Others = queue, strings.Join(values, ", ")
+				name := map[string]string{maxRunning: core.SettingMaxRunning, maxLanes: core.SettingMaxLanes}[set.Name]
+				if by, ok := s.setOf(queue, name); ok {
+					set.Set = by.Value + " was set by " + setter(&by)
+				}
 				list = append(list, set)
 			}
 		}

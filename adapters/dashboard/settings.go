@@ -351,20 +351,22 @@ func firstStart(nodes []inspect.Node, queue string) (first time.Time) {
 	return first
 }
 
-// limitOf describes who has set the limit of a queue over all servers, or is empty.
-func (s *snapshot) limitOf(queue string) string {
+// setOf returns a setting of a queue that an operator has set.
+func (s *snapshot) setOf(queue, name string) (set core.Setting, ok bool) {
 	for at := range s.view.Stats {
-		q := &s.view.Stats[at].Queue
-		if q.Name != queue {
-			continue
-		}
-		if set, ok := q.Settings.Find(core.SettingMaxRunning); ok && set.By != "" {
-			return ", set by " + cutName(shown(set.By), 20)
-		} else if ok {
-			return ", set by an operator"
+		if q := &s.view.Stats[at].Queue; q.Name == queue {
+			return q.Settings.Find(name)
 		}
 	}
-	return ""
+	return core.Setting{}, false
+}
+
+// setter returns who has set a setting, in a few characters.
+func setter(set *core.Setting) string {
+	if set.By == "" {
+		return "an operator"
+	}
+	return cutName(shown(set.By), 20)
 }
 
 // Text returns the removal as a sentence.

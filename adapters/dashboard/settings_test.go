@@ -97,6 +97,22 @@ func TestSettingsAreChanged(t *testing.T) {
 	says(t, h.get("/settings?q=orders&version=2&max-running="), "Nothing changes: the settings have these values already.")
 }
 
+// A server that runs by another limit than the others shows which one an operator has set.
+func TestAServerThatDiffersShowsWhatIsSet(t *testing.T) {
+	h := newHouse(t, asAnn())
+	h.configured("ann", "max-running", "20")
+	h.served("blue", 0, nil)
+	for _, name := range []string{"green", "red"} {
+		h.announce(ports.Node{
+			Owner: "owner of " + name, Name: name, Queues: []string{"orders"},
+			Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
+				Queue: "orders", SettingsVersion: 1, MaxRunning: 20, BatchSize: 1,
+			}}},
+		})
+	}
+	says(t, h.get("/server?node=blue"), "orders : max running 20 was set by ann 50 20")
+}
+
 // Of two operators one is shown who has changed what, and the present values, before and after the
 // preview.
 func TestAConflictOfSettingsNamesWhoChangedWhat(t *testing.T) {
