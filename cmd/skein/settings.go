@@ -137,8 +137,7 @@ func (a *app) unsetSettings() *cobra.Command {
 func (a *app) changeSettings(v *settingsVerb) *cobra.Command {
 	var version int64
 	var dry, yes bool
-	var c *cobra.Command
-	c = a.command(v.use, v.short, v.example, cobra.MinimumNArgs(2), nil)
+	c := a.command(v.use, v.short, v.example, cobra.MinimumNArgs(2), nil)
 	c.Long = c.Short + ".\n" + settingsHelp()
 	c.Flags().Int64Var(&version, "version", 0,
 		"change the settings only if they have this `VERSION`, as skein queue settings -o wide shows it")
