@@ -28,6 +28,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/prometheus"
 	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports/storekit"
 	"github.com/skeinq/skein/skeintest"
