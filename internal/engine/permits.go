@@ -35,7 +35,7 @@ type permits struct {
 
 // followCode gives a queue that the node begins to serve the bounds of the program.
 func (n *node) followCode(q *Queue) {
-	q.limit = dispatch.NewLimit()
+	q.limit = n.dispatcher.NewLimit()
 	n.keepDeadLetters(q, core.Settings{})
 	n.bound(q, q.boundsBy(core.Settings{}))
 }
