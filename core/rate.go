@@ -160,7 +160,7 @@ func (l Limiter) End() Instant { return max(l.Next, l.Stopped) }
 
 // Gone reports whether the limiter is the same as the zero value for all calls from now on, so that
 // it may be removed.
-func (l Limiter) Gone(now Instant) bool { return l.End().Add(LimiterKept) <= now }
+func (l Limiter) Gone(now Instant) bool { return l.End() <= now.Add(-LimiterKept) }
 
 // StoppedAt returns the end of a stop that lasts at the given time, and 0 if none lasts.
 func (l Limiter) StoppedAt(now Instant) Instant {
@@ -217,7 +217,7 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next 
 
 	// A limiter that an earlier, slower rate has left far ahead goes on after its last slot.
 	base := max(now, min(l.Next, l.Last+tolerance+interval))
-	if l.Stopped > 0 && now < l.Stopped.Add(LimiterKept) {
+	if l.Stopped > now.Add(-LimiterKept) {
 		base = max(base, l.Stopped+tolerance)
 	}
 	base = min(base, MaxInstant)

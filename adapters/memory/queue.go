@@ -16,13 +16,14 @@ const firstGeneration = 1
 // queue is a declared queue. Its record and its shards never change, except for fields with a lock
 // of their own.
 type queue struct {
-	record  ports.Queue // without Paused and Merge
-	paused  atomic.Bool
-	merge   atomic.Pointer[core.MergeRule]
-	shards  []*shard
-	history history
-	permits permits
-	tracked tracked
+	record   ports.Queue // without Paused and Merge
+	paused   atomic.Bool
+	merge    atomic.Pointer[core.MergeRule]
+	shards   []*shard
+	history  history
+	permits  permits
+	tracked  tracked
+	limiters limiters
 
 	// forgetMu is locked for reading by calls that must not reach a forgotten queue.
 	forgetMu  sync.RWMutex
