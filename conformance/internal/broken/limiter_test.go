@@ -98,13 +98,8 @@ func stopsNobody(s full) full {
 }
 
 func stopsQueue(s full) full {
-	return takesByOtherStop(s, func(r *ports.StopRequest) { r.Key = "" }, func(t *ports.Take) { t.Key = "" })
-}
-
-func takesByOtherStop(s full, stop func(*ports.StopRequest), take func(*ports.Take)) full {
-	h := takesByOther(take)(s)
-	return replaceErr(h, "Stop", func(ctx context.Context, r ports.StopRequest) error {
-		stop(&r)
+	return replaceErr(takesByOther(oneKey)(s), "Stop", func(ctx context.Context, r ports.StopRequest) error {
+		r.Key = ""
 		return s.Stop(ctx, r)
 	})
 }
