@@ -65,7 +65,7 @@ var house = []room{
 	{"internal/vectors", nil},
 	{"conformance/internal/cases/push", []string{"conformance/internal/env", "core", "ports"}},
 	{"conformance/internal/cases/calendar", []string{"conformance/internal/env", "core", "ports"}},
-	{"conformance/internal/cases/registry", []string{"conformance/internal/env", "core", "ports"}},
+	{"conformance/internal/cases/registry", []string{"conformance/internal/env", "core", "ports", "internal/vectors"}},
 	{"conformance/internal/cases/step", []string{"conformance/internal/env", "core", "ports"}},
 	{"conformance/internal/cases/transaction", []string{"conformance/internal/env", "core", "ports"}},
 	{"conformance/internal/cases/turn", []string{"conformance/internal/env", "core", "ports"}},
