@@ -112,6 +112,10 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 			t, err := s.Tracked(ctx, "orders")
 			return len(t), err
 		},
+		"Limits": func(ctx context.Context) (any, error) {
+			l, err := s.Limits(ctx, ports.LimitsRequest{Queue: "orders"})
+			return len(l.Limits), err
+		},
 		// This Discard writes nothing, since there is nothing to discard.
 		"Discard": func(ctx context.Context) (any, error) {
 			return s.Discard(ctx, ports.DiscardRequest{Shard: o.turn.Lease.Shard, Keys: []string{"queued"}})
@@ -168,6 +172,13 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 			_, err := s.Permit(ctx,
 				ports.PermitRequest{Queue: "orders", Owner: "owner", Attempt: 1, Limit: 1, Want: 1, TTL: turn.TTL})
 			return err
+		},
+		"Take": func(ctx context.Context) error {
+			_, err := s.Take(ctx, ports.TakeRequest{Queue: "orders", Takes: []ports.Take{{Want: 1}}})
+			return err
+		},
+		"Stop": func(ctx context.Context) error {
+			return s.Stop(ctx, ports.StopRequest{Queue: "orders", For: time.Minute})
 		},
 		"Announce": func(ctx context.Context) error {
 			_, err := s.Announce(ctx, ports.AnnounceRequest{Node: ports.Node{Owner: "other"}, TTL: turn.TTL})
@@ -264,6 +275,7 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 		"Quarantined":       0,
 		"Discard":           0,
 		"Tracked":           0,
+		"Limits":            0,
 	}
 	got := map[string]any{}
 	for name, look := range looks {
