@@ -97,9 +97,10 @@ type simQueue struct {
 	asked       *dispatch.PermitCall
 	// slots are the times of the slots that were granted and not used yet, and next is when the store
 	// has the next one. wants is the call for slots in flight.
-	slots []time.Duration
-	next  time.Duration
-	wants int
+	slots    []time.Duration
+	next     time.Duration
+	wants    int
+	interval time.Duration // of that call
 }
 
 // ready returns how many of the slots have come.
@@ -327,7 +328,7 @@ func (s *sim) pass() {
 // askForSlots lets the server ask for slots, if it wants some.
 func (s *sim) askForSlots(q *simQueue) {
 	if want, call, _ := q.limit.Slots().Plan(s.time()); call {
-		q.wants = want
+		q.wants, q.interval = want, q.bounds.Interval
 	}
 }
 
@@ -335,8 +336,8 @@ func (s *sim) askForSlots(q *simQueue) {
 func (s *sim) grantSlots(q *simQueue, busy bool) {
 	want := q.wants
 	q.wants = 0
-	if q.bounds.Interval == 0 { // the rate is gone
-		q.limit.Slots().Granted(want, 0, s.time().Local, s.time())
+	if q.bounds.Interval != q.interval { // the rate is another one
+		q.limit.Slots().Granted(want, want, s.time().Local, s.time())
 		return
 	}
 	if busy && rapid.IntRange(0, 4).Draw(s.T, "slots fail") == 0 {

@@ -4,7 +4,9 @@ import "time"
 
 // Slots are what this server holds of the starts that the rate of a queue allows. The store grants
 // them, over all servers: each is the right to start one batch, from a time on. The server asks for
-// those that its lanes could use within LookAhead, and claims no more batches than it holds slots.
+// those that its lanes could use within LookAhead, and claims no more batches than it holds slots. It
+// keeps one unused slot, and not for long: the store may have been told meanwhile that nothing may
+// start.
 type Slots struct {
 	node  *Node
 	limit *Limit
@@ -17,9 +19,10 @@ type Slots struct {
 	// size bounds what is asked for while the store has more jobs than were claimed. It doubles with
 	// each answer in full.
 	size int
-	// inFlight is set until the last call is answered. askAt is when to make the next one at the
-	// earliest.
+	// inFlight is set until the last call is answered, and asked is the interval of that call. askAt is
+	// when to make the next one at the earliest.
 	inFlight bool
+	asked    time.Duration
 	askAt    time.Time
 }
 
@@ -46,8 +49,9 @@ func (s *Slots) reset() {
 	s.ready, s.runs, s.size, s.askAt = 0, nil, 1, time.Time{}
 }
 
-// advance notes which slots have come. Slots that were not used within LookAhead are those of jobs
-// that other servers have run: one of them is kept.
+// advance notes which slots have come. Those that are unused after LookAhead go, except one, and those
+// for batches that are claimed or on their way. The last one stays for two poll intervals, since a
+// scheduler may sleep for one.
 func (s *Slots) advance(now time.Time) {
 	for len(s.runs) > 0 && !s.runs[0].next.After(now) {
 		r := &s.runs[0]
@@ -60,11 +64,21 @@ func (s *Slots) advance(now time.Time) {
 		s.moved = true
 	}
 
-	switch {
+	switch unused := now.Sub(s.movedAt); {
 	case s.moved:
 		s.moved, s.movedAt = false, now
-	case s.ready > 1 && now.Sub(s.movedAt) > LookAhead:
-		s.ready, s.size = 1, 1
+	case unused > 2*s.node.PollInterval:
+		s.keep(0)
+	case unused > LookAhead:
+		s.keep(1)
+	}
+}
+
+// keep drops all slots that have come but a number, and but those for batches that are claimed or on
+// their way.
+func (s *Slots) keep(slots int) {
+	if most := max(slots, s.limit.claimed); s.ready > most {
+		s.ready, s.size = most, 1
 	}
 }
 
@@ -124,7 +138,7 @@ func (s *Slots) Plan(now Now) (want int, call bool, wait time.Duration) {
 	case left > 0:
 		return 0, false, left
 	}
-	s.inFlight = true
+	s.inFlight, s.asked = true, s.interval()
 	return want, true, idle
 }
 
@@ -132,7 +146,8 @@ func (s *Slots) Plan(now Now) (want int, call bool, wait time.Duration) {
 // first of them, or of the first that could be.
 func (s *Slots) Granted(want, granted int, first time.Time, now Now) {
 	s.inFlight = false
-	if s.interval() == 0 { // the queue has no rate any more
+	if s.asked != s.interval() { // the rate is another one
+		s.dispatch(now)
 		return
 	}
 
