@@ -56,6 +56,9 @@ func queueCalls() []scriptCall {
 		{"declare again", "declare_shard", true, func(w *worker) error { return w.declare("orders") }},
 		{"change the merge rule", "alter", true, setMerge},
 		{"change the merge rule of a shard", "alter_shard", true, setMerge},
+		{"change the settings", "configure", false, func(w *worker) error {
+			return w.store.Configure(w.t.Context(), limited(1, "3"))
+		}},
 		{"pause", "alter", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
 		{"pause a shard", "alter_shard", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
 		{"resume a shard", "alter_shard", true, func(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }},
