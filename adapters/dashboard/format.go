@@ -106,6 +106,14 @@ func (w when) Text() string {
 	return figures.Span(seconds(d)) + " ago"
 }
 
+// Soon is Text of a time to come, and "now" once it has come.
+func (w when) Soon() string {
+	if seconds(w.At.Sub(w.Now)) <= 0 {
+		return "now"
+	}
+	return w.Text()
+}
+
 // Ahead reports whether the time is after now.
 func (w when) Ahead() bool { return w.At.After(w.Now) }
 
