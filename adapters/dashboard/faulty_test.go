@@ -118,6 +118,13 @@ func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queue
 	return stats, err
 }
 
+func (s *faulty) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+	if s.silent != nil {
+		return ports.ClaimedPage{}, s.silent
+	}
+	return s.Store.Claimed(ctx, r)
+}
+
 func (s *faulty) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 	s.lists++
 	if s.silent != nil {

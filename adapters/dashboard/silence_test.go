@@ -156,6 +156,17 @@ func TestAPageThatNeedsASilentStoreSaysSo(t *testing.T) {
 	}
 }
 
+// Running does not say that nothing runs while the store has not said so.
+func TestRunningJobsThatAreNotKnown(t *testing.T) {
+	h := furnished(t, Options{})
+	h.get("/busy")
+	h.store.silent = errors.New("refused")
+	h.board.looker.acted()
+	page := answerOf(h.board, request(http.MethodGet, "/busy", nil)).Body.String()
+	says(t, page, "The store is silent", "orders: the store fails: refused", "Its running jobs are not known")
+	saysNot(t, page, "No running jobs")
+}
+
 // The next try of a silent store is never in the past.
 func TestTheNextTryIsToCome(t *testing.T) {
 	h := furnished(t, Options{})
