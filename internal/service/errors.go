@@ -18,7 +18,7 @@ type ErrorsQuery struct {
 	Tag     string    `query:"tag" doc:"only jobs and dead letters with this tag; all counts are then of those that were read"`
 	Text    string    `query:"text" doc:"only errors with this text, also in one of those that were read; refused if errors are redacted"`
 	Limit   int       `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of groups, the largest first"`
-	Entries int       `query:"entries" max:"100" doc:"the number of jobs and dead letters of each group to show"`
+	Entries int       `query:"entries" max:"100" doc:"the number of jobs and dead letters of each group to show, each with its newest failure"`
 	Group   string    `query:"group" doc:"with entries: show those of this group only, by the value of group of its row"`
 }
 
