@@ -56,6 +56,7 @@ func (a *app) errorsCommand() *cobra.Command {
 			found, err := i.Errors(ctx, o)
 			if err == nil || isPartial(err) {
 				a.saySample(&found)
+				a.sayLarger(len(found.Groups), found.Total, "errors")
 			}
 			if byQueue {
 				var parts []inspect.ErrorPart

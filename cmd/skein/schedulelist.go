@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
-	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -191,39 +189,4 @@ func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue
 			"its other ids may be late: skein schedule ls %s --state late\n", queue)
 	}
 	return err
-}
-
-// oneMore returns the limit of a read that finds out whether a list is cut at its limit.
-func oneMore(limit int) int {
-	if limit <= 0 || limit == math.MaxInt {
-		return limit
-	}
-	return limit + 1
-}
-
-// listLimited lists at most limit items, 0 means all, and states on standard error that there are
-// more. After the limit it still reads items, for the error of a part that can't be reached.
-func listLimited[T any](a *app, cols columns[T], items iter.Seq2[T, error], limit int, what string) error {
-	shown := 0
-	err := list(a, cols, func(yield func(T, error) bool) {
-		for v, err := range items {
-			if err == nil {
-				if shown++; limit > 0 && shown > limit {
-					continue
-				}
-			}
-			if !yield(v, err) {
-				return
-			}
-		}
-	})
-	if limit > 0 && shown > limit {
-		_, _ = fmt.Fprintln(a.stderr, moreThan(limit, what))
-	}
-	return err
-}
-
-// moreThan states that a list is cut at its limit.
-func moreThan(limit int, what string) string {
-	return fmt.Sprintf("there are more than %s %s; --limit 0 lists all", figures.Exact(int64(limit)), what)
 }
