@@ -15,10 +15,10 @@ type faulty struct {
 	*memory.Store
 	statsFail, nodesFail, historyFail, checksFail, jobsFail, auditFail error
 	// silent is why no look and no list is answered.
-	silent       error
-	away         []core.Shard
-	checks       []ports.Check
-	looks, lists int
+	silent               error
+	away                 []core.Shard
+	checks               []ports.Check
+	looks, lists, audits int
 	// jobs are the requested lists of jobs.
 	jobs []ports.JobsRequest
 	// onHistory is called before a history is read.
@@ -142,6 +142,7 @@ func (s *faulty) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage,
 }
 
 func (s *faulty) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Action, error) {
+	s.audits++
 	if err := cmp.Or(s.silent, s.auditFail); err != nil {
 		return nil, err
 	}
