@@ -395,9 +395,7 @@ func (c *call) date(f *frame) {
 	}
 	if f.Silence != nil {
 		f.Silence.Again = c.with("try", "1")
-		if !c.sight.all {
-			f.Silence.Error = ""
-		}
+		f.Silence.Error = c.sight.failure(f.Silence.Error)
 	}
 }
 
