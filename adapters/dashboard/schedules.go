@@ -236,7 +236,7 @@ func (c *call) lateTick(s *snapshot, now time.Time) (*lateTick, error) {
 		}
 	}
 	longest := late[queue].Late
-	if longest < dueTick {
+	if longest < wrong.DueTick {
 		return nil, nil
 	}
 

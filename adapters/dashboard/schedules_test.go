@@ -266,7 +266,7 @@ func TestThePageOfAPausedSchedule(t *testing.T) {
 func TestAnOverdueTick(t *testing.T) {
 	h := newHouse(t, Options{})
 	for name, late := range map[string]time.Duration{
-		"fresh": dueTick - time.Second, "overdue": 50 * time.Second, "overlong": wrong.LateTick,
+		"fresh": wrong.DueTick - time.Second, "overdue": 50 * time.Second, "overlong": wrong.LateTick,
 	} {
 		h.schedule("orders", "a", name, func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-late)) })
 	}
