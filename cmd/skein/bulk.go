@@ -425,10 +425,7 @@ type chosen struct {
 	options inspect.BulkOptions
 }
 
-// kindOfJobs returns the jobs of a kind that match.
-type kindOfJobs func(match func(inspect.QueuedJob) bool, o inspect.BulkOptions) inspect.JobSelection
-
-func (c *chosen) jobs(kind kindOfJobs) inspect.JobSelection {
+func (c *chosen) jobs(kind service.KindOfJobs) inspect.JobSelection {
 	if c.all {
 		return kind(c.filter.jobs(), c.options)
 	}
@@ -450,7 +447,7 @@ type (
 
 // onJobs returns a command that acts on jobs: on named ones, or on all that match and are of a
 // kind.
-func (a *app) onJobs(name, short, example, done string, all kindOfJobs, on onJobs) *cobra.Command {
+func (a *app) onJobs(name, short, example, done string, all service.KindOfJobs, on onJobs) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasQueued, prefixNeeds: needsIndex}
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example,
 		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {

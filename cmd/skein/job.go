@@ -96,7 +96,7 @@ func (a *app) jobCommand() *cobra.Command {
 		a.edit(
 			"Replace a payload of a queued job; its time, its retries and its failure stay",
 			"skein job edit orders 42 --payload-file corrected.json --reason 'wrong sum'",
-			queuedEdit,
+			queuedEdit(),
 		),
 		a.track(
 			"track",

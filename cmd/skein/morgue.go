@@ -32,7 +32,7 @@ func (a *app) morgueCommand() *cobra.Command {
 		a.edit(
 			"Replace a payload of a dead letter; the dead letter stays in the morgue",
 			"skein morgue edit orders 42 --payload-file corrected.json",
-			deadEdit,
+			deadEdit(),
 		),
 		a.onDead(
 			"rm",
