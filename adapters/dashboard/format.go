@@ -37,7 +37,6 @@ var funcs = template.FuncMap{
 	"mapHeight":  func(d drawing) int { return d.Height + 2 },
 	"tickKeys":   tickKeys,
 	"shardTable": shardTableOf,
-	"pill":       func(class, sign, word string) pill { return pill{class, sign, word} },
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
 	"button": func(b *idBody, op, text, class string) button {
 		return button{b.Queue, b.ID, op, text, class, b.May.To(op)}
