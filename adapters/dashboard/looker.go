@@ -223,7 +223,7 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	case len(known) == 0 && !unknown:
 		s.pausesAt = time.Time{} // the next pause is read at once
 		return
-	case !s.pausesAt.IsZero() && s.at.Sub(s.pausesAt) < rest:
+	case s.at.Sub(s.pausesAt) < rest:
 		return
 	}
 

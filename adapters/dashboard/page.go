@@ -229,6 +229,7 @@ func (c *call) fail(err error) {
 		copied := *p
 		copied.Again = c.with("try", "1")
 		p = &copied
+		c.lookAgain()
 	}
 	if p.Back == "" && p.Status != http.StatusNotFound {
 		p = problemOf(leadingBack(p, c.list()))
@@ -237,6 +238,16 @@ func (c *call) fail(err error) {
 		c.w.Header().Set("WWW-Authenticate", httpapi.Challenge)
 	}
 	c.show(&view{page: "problem", title: p.Title, status: p.Status, body: p})
+}
+
+// lookAgain looks at a store that has failed a page, so that the page has the banner of a silent
+// store, if there is time left for a look.
+func (c *call) lookAgain() {
+	if end, limited := c.r.Context().Deadline(); !c.allowed || limited && time.Until(end) < lookTime {
+		return
+	}
+	c.looker.doubt()
+	_, _ = c.look()
 }
 
 // list returns the list to which a page that can't be shown belongs, without the address's
@@ -298,7 +309,6 @@ func (c *call) show(v *view) {
 		Page:     v.page,
 		Title:    v.title,
 		Bar:      c.bar(),
-		Queue:    c.queue,
 		Live:     v.live,
 		ReadOnly: c.o.API.ReadOnly,
 		Now:      c.looker.now(),
@@ -369,7 +379,7 @@ func (c *call) know(f *frame) {
 	if p := pickerOf(c.r); p != nil {
 		f.Stores = p.tabs(c.r)
 	}
-	f.All = c.sight.all
+	f.Queue, f.All = c.queue, c.sight.all
 	for _, queue := range c.looker.queues() {
 		if c.sight.sees(queue) {
 			f.Queues = append(f.Queues, queue)
@@ -385,9 +395,7 @@ func (c *call) date(f *frame) {
 	}
 	if f.Silence != nil {
 		f.Silence.Again = c.with("try", "1")
-		if !c.sight.all {
-			f.Silence.Error = ""
-		}
+		f.Silence.Error = c.sight.failure(f.Silence.Error)
 	}
 }
 
