@@ -2,7 +2,8 @@
 -- the first of the queue. It skips rows that another call has locked.
 CREATE FUNCTION {schema}.prune_limiters(p_queue int, p_after text, p_most int, p_now bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off AS {$}
 DECLARE
   c_kept CONSTANT bigint := 60000000; -- core.LimiterKept
   v_gone text[];
@@ -18,8 +19,10 @@ BEGIN
     RETURN;
   END IF;
 
-  DELETE FROM {schema}.limiters d WHERE d.queue = p_queue AND d.key = ANY (ARRAY(
-    SELECT l.key FROM {schema}.limiters l
-    WHERE l.queue = p_queue AND l.key = ANY (v_gone) AND greatest(l.next, l.stopped) <= p_now - c_kept
-    FOR UPDATE SKIP LOCKED));
+  DELETE FROM {schema}.limiters d WHERE d.ctid = ANY (ARRAY(
+    SELECT l.ctid FROM unnest(v_gone) AS g (key) CROSS JOIN LATERAL (
+      SELECT x.ctid FROM {schema}.limiters x
+      WHERE x.queue = p_queue AND x.key = g.key COLLATE "C" AND greatest(x.next, x.stopped) <= p_now - c_kept
+      FOR UPDATE SKIP LOCKED
+    ) l));
 END {$};

@@ -2,7 +2,8 @@
 -- are gone (ports.Limiter.Stop). status is ok or unknown_queue.
 CREATE FUNCTION {schema}.stop(p_queue text, p_key text, p_for bigint, p_now bigint, OUT status text)
 LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '500ms' AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan SET jit = off
+SET lock_timeout = '500ms' AS {$}
 DECLARE
   v_queue int;
   v_now   bigint;
@@ -13,7 +14,7 @@ BEGIN
     RETURN;
   END IF;
 
-  PERFORM {schema}.lock_limiters(v_queue, ARRAY[p_key], CASE WHEN p_for > 0 THEN ARRAY[p_key] ELSE '{}' END);
+  PERFORM {schema}.lock_limiters(v_queue, ARRAY[p_key], ARRAY[p_for > 0]);
   v_now := {schema}.clock(p_now);
 
   UPDATE {schema}.limiters l SET

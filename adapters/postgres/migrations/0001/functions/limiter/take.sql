@@ -6,7 +6,7 @@ CREATE FUNCTION {schema}.take(p_queue text, p_keys text[], p_intervals bigint[],
   OUT status text, OUT now bigint, OUT granted bigint[], OUT firsts bigint[], OUT stops bigint[])
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET lock_timeout = '500ms' AS {$}
+SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
 DECLARE
   c_max  CONSTANT bigint := 9007199254740992; -- core.MaxInstant
   c_kept CONSTANT bigint := 60000000; -- core.LimiterKept
@@ -20,14 +20,16 @@ BEGIN
   END IF;
 
   PERFORM {schema}.lock_limiters(v_queue, p_keys, ARRAY(
-    SELECT t.key FROM unnest(p_keys, p_intervals, p_wants) AS t (key, pace, want) WHERE t.pace > 0 AND t.want > 0));
+    SELECT t.pace > 0 AND t.want > 0 FROM unnest(p_intervals, p_wants) WITH ORDINALITY AS t (pace, want, n) ORDER BY t.n));
   v_now := {schema}.clock(p_now);
 
   WITH taken AS MATERIALIZED (
-    SELECT t.n, t.key, t.pace, m.*, b.base, b.base - t.tolerance AS first, s.step, g.granted
+    SELECT t.n, l.ctid AS place, t.pace, m.*, b.base, b.base - t.tolerance AS first, s.step, g.granted
     FROM unnest(p_keys, p_intervals, p_tolerances, p_wants, p_aheads) WITH ORDINALITY
       AS t (key, pace, tolerance, want, ahead, n)
-    LEFT JOIN {schema}.limiters l ON l.queue = v_queue AND l.key = t.key COLLATE "C"
+    LEFT JOIN LATERAL (
+      SELECT x.ctid, x.* FROM {schema}.limiters x WHERE x.queue = v_queue AND x.key = t.key COLLATE "C" LIMIT 1
+    ) l ON true
     CROSS JOIN LATERAL (SELECT greatest(0, l.changed - v_now) AS step) s -- the clock stepped back
     CROSS JOIN LATERAL (SELECT
       greatest(0, l.next - s.step) AS next,
@@ -54,7 +56,7 @@ BEGIN
       stopped = k.stopped,
       changed = v_now
     FROM taken k
-    WHERE l.queue = v_queue AND l.key = k.key COLLATE "C" AND (k.step > 0 OR k.pace > 0 AND k.granted > 0)
+    WHERE l.ctid = k.place AND (k.step > 0 OR k.pace > 0 AND k.granted > 0) -- locked, so it stays in its place
   )
   SELECT
     array_agg(k.granted ORDER BY k.n),
