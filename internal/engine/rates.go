@@ -17,6 +17,8 @@ import (
 type rates struct {
 	retry  backoff
 	status *report.Loop
+	// warn is done once SlowDown was used without a rate.
+	warn sync.Once
 	// spare is set while RunDue has a slot that no batch has used.
 	spare bool
 }
@@ -109,8 +111,10 @@ func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
 		return
 	}
 	if q.rate() == (core.Rate{}) {
-		n.log.Warn("SlowDown has only snoozed its job: the queue has no Rate that it could stop; set one",
-			"queue", q.Name)
+		q.rates.warn.Do(func() {
+			n.log.Warn("SlowDown has only snoozed its job: the queue has no Rate that it could stop; set one",
+				"queue", q.Name)
+		})
 		return
 	}
 
