@@ -399,7 +399,11 @@ func (c *call) date(f *frame) {
 	}
 }
 
-// errorText returns an error's text as it may be shown.
+// hiddenText stands for the text of an error that may not be shown.
+const hiddenText = "…"
+
+// errorText returns an error's text as it may be shown. It is not empty, since pages take a failure
+// without a text for none.
 func (d *Dashboard) errorText(queue, id, text string) string {
-	return d.door.Service.ErrorText(queue, id, text)
+	return cmp.Or(d.door.Service.ErrorText(queue, id, text), hiddenText)
 }

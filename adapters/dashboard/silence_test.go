@@ -69,6 +69,20 @@ func TestAnUnchangedPageHasItsAge(t *testing.T) {
 }
 
 // The page of a store that has never answered offers to ask again.
+func TestAStoreIsSilentAlsoIfItsErrorIsHidden(t *testing.T) {
+	h := furnished(t, Options{API: httpapi.Options{RedactError: func(string, string, string) string { return "" }}})
+	h.board.looker.clock = h.clock
+	h.get("/")
+	h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
+	h.advance(maxRest + time.Second)
+	got := h.get("/")
+	says(t, got, "The store is silent No answer for")
+	saysNot(t, got, "refused")
+	if got := h.board.looker.last.view.Silence; got != hiddenText {
+		t.Errorf("the silence is %q, which counts as an answer; want %q", got, hiddenText)
+	}
+}
+
 func TestAStoreThatNeverAnsweredCanBeRetried(t *testing.T) {
 	h := furnished(t, Options{})
 	h.store.statsFail = errors.New("refused")
