@@ -101,7 +101,8 @@ func (n *node) take(
 	return reply, err
 }
 
-// slowDown stops the limiter of a queue for as long as the longest of the outcomes of a batch says.
+// slowDown stops the limiter of a queue for as long as the longest of the outcomes of a batch says. The
+// lane waits for the store, so the batch ends after the stop has begun.
 func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
 	var longest time.Duration
 	for i := range outcomes {
@@ -123,24 +124,34 @@ func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
 	q.limit.Slots().Refused(true, now.Local.Add(min(longest, n.cfg.PollInterval)), now)
 	n.unlockPools()
 
-	n.start(&n.renewals, func() {
-		ctx, cancel := n.callContext()
-		defer cancel()
-		err := n.store.Stop(ctx, ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)})
-		if err != nil {
-			n.log.Error("the rate of a queue could not be stopped, so other jobs may start before SlowDown says",
-				"queue", q.Name, "for", longest, "error", err)
-		}
-	})
+	ctx, cancel := n.callContext()
+	defer cancel()
+	if err := n.store.Stop(ctx, ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)}); err != nil {
+		n.log.Error("the rate of a queue could not be stopped, so other jobs may start before SlowDown says",
+			"queue", q.Name, "for", longest, "error", err)
+	}
 }
 
-// obtainSlot takes the slot that RunDue needs to start a batch. ok is false if there is none now.
-func (n *node) obtainSlot(q *Queue) (ok bool, err error) {
+// obtainSlot takes the slot that RunDue needs to start a batch of a queue with a rate. ok is false if
+// the shard has no due job, or if there is no slot now. A slot that no batch has used serves the next
+// one of the queue.
+func (s *shard) obtainSlot() (ok bool, err error) {
+	q := s.queue
 	rate := q.rate()
 	if rate == (core.Rate{}) || q.rates.spare {
 		return true, nil
 	}
-	reply, err := n.take(n.callContext, q, rate, 1, 0)
+
+	if !s.hasWork() { // what has ended may be due again
+		if err := s.turnOnce(); err != nil {
+			return false, err
+		}
+		if !s.hasWork() {
+			return false, nil
+		}
+	}
+
+	reply, err := s.node.take(s.node.callContext, q, rate, 1, 0)
 	if err != nil {
 		return false, fmt.Errorf("take a slot of the rate of queue %q: %w", q.Name, err)
 	}

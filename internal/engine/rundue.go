@@ -98,7 +98,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		if ok, err := s.queue.permits.Load().obtain(ctx); err != nil || !ok {
 			return jobs, err
 		}
-		if ok, err := s.node.obtainSlot(s.queue); err != nil || !ok {
+		if ok, err := s.obtainSlot(); err != nil || !ok {
 			return jobs, err
 		}
 
@@ -132,6 +132,13 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		}
 	}
 	return jobs, nil
+}
+
+// hasWork reports whether the shard has a job that may start now, as far as is known.
+func (s *shard) hasWork() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claims.unstarted() > 0 || s.turns.claim().DueBy(s.now())
 }
 
 // hasFinished reports whether the shard has settlements to send under its lease.
