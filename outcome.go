@@ -27,6 +27,12 @@ type SnoozeError struct{ Delay time.Duration }
 // Error implements error.
 func (e *SnoozeError) Error() string { return fmt.Sprintf("snooze for %v", e.Delay) }
 
+// SlowDownError is the error that [SlowDown] returns.
+type SlowDownError struct{ Delay time.Duration }
+
+// Error implements error.
+func (e *SlowDownError) Error() string { return fmt.Sprintf("slow down for %v", e.Delay) }
+
 // AwaitError is the error that [Await] returns.
 type AwaitError struct{ Delay time.Duration }
 
@@ -59,6 +65,17 @@ func Bury(reason error) error { return &BuryError{Err: orNoReason(reason)} }
 // counts as neither success nor failure. Payloads that are pushed meanwhile merge into the job. A d
 // below 0 counts as 0. The error may be wrapped.
 func Snooze(d time.Duration) error { return &SnoozeError{Delay: max(0, d)} }
+
+// SlowDown returns an error for a handler to return when a downstream service asks for a pause, as by
+// HTTP's status 429 with a Retry-After of d. The job is snoozed for d, and no other job of the queue
+// starts meanwhile, on any server: the limiter of the queue's Rate is stopped. Jobs that run, and
+// those that another server starts within the next 50 ms, are not affected. A shorter SlowDown does
+// not shorten a longer one. d is cut to 24 hours, and a d below 0 counts as 0. In a queue without a
+// Rate, SlowDown is a [Snooze], and a warning is logged. The error may be wrapped. Of several
+// outcomes that an error wraps, each other one takes precedence.
+func SlowDown(d time.Duration) error {
+	return &SlowDownError{Delay: min(max(0, d), core.MaxStop)}
+}
 
 // RetryIn returns an error for a handler to return when the job failed and its retry should come
 // after d instead of the queue's backoff. It counts as a retry like any other. A d below 0 counts
@@ -138,6 +155,7 @@ func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 	var retry *RetryError
 	var await *AwaitError
 	var snooze *SnoozeError
+	var slow *SlowDownError
 	switch {
 	case errors.As(err, &bury):
 		o := core.Outcome{Kind: core.Buried}
@@ -151,6 +169,8 @@ func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 		return core.Outcome{Kind: core.Awaiting, Delay: await.Delay}
 	case errors.As(err, &snooze):
 		return core.Outcome{Kind: core.Snoozed, Delay: snooze.Delay}
+	case errors.As(err, &slow):
+		return core.Outcome{Kind: core.Snoozed, Delay: slow.Delay, SlowDown: slow.Delay}
 	}
 
 	o := core.Outcome{Kind: core.Failed}

@@ -93,6 +93,16 @@ type QueueOptions[T any] struct {
 	// server gets a permit beyond its own number, and no permit in use is taken away. Default 0: no
 	// limit.
 	MaxRunning int
+	// Rate is the maximum rate at which batches of this queue start over all servers: at most Count in
+	// Per, evenly spread, and Burst more at once. With the default BatchSize a batch is one job. It is
+	// for a downstream service that limits its calls; a handler that meets that limit returns
+	// [SlowDown].
+	//
+	// The store counts the starts, so the Rate holds whatever servers do, also while they crash: then
+	// some starts are lost. On an idle queue a job waits for one more exchange with the store. A
+	// batch needs its permit of MaxRunning first. If the store does not answer, nothing starts. All
+	// servers should have the same Rate. Default: no limit.
+	Rate Rate
 	// MorgueAge is how long a dead letter is kept after its last change, and MorgueCount is how many
 	// dead letters of the queue are kept. The servers of the queue remove others, the oldest first, so
 	// what awaits their revival continues. Each shard keeps an equal part of MorgueCount, rounded up.
@@ -127,6 +137,10 @@ type QueueOptions[T any] struct {
 	// [BuryUndecodable].
 	Undecodable UndecodableRule
 }
+
+// Rate limits starts: at most Count in Per, and Burst more at once (docs/rules.md 12). The zero value
+// is no limit.
+type Rate = core.Rate
 
 // Exhaustion is the treatment of a job that has used up its retries or its recoveries
 // (docs/rules.md 3). The zero value is [BuryFirst].
@@ -274,6 +288,9 @@ func (o *QueueOptions[T]) check(name string) error {
 	refuse(err != nil, "MorgueAge: %v", err)
 	_, err = core.ParseSetting(core.SettingMorgueCount, strconv.FormatInt(o.MorgueCount, 10))
 	refuse(err != nil, "MorgueCount: %v", err)
+	if err := o.Rate.Validate(); err != nil {
+		refuse(true, "Rate: %v", err)
+	}
 	refuse(o.MaxRetries < NoRetries, "MaxRetries %d; use NoRetries for no retries", o.MaxRetries)
 	refuse(o.MaxRecoveries < NoRetries, "MaxRecoveries %d; use NoRetries for no recoveries", o.MaxRecoveries)
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
@@ -305,6 +322,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 		Parallel:   o.Parallel,
 		MaxLanes:   o.MaxLanes,
 		MaxRunning: o.MaxRunning,
+		Rate:       o.Rate,
 		Keep:       core.Retention{Age: o.MorgueAge, Count: o.MorgueCount},
 		PerJob:     o.MaxPayloads,
 		Bytes:      core.DefaultTurnBytes,

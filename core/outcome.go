@@ -76,6 +76,8 @@ type Outcome struct {
 	Node string
 	// Delay is the delay of Snoozed and Awaiting, or that of a failure with OwnDelay.
 	Delay time.Duration
+	// SlowDown is how long the queue's rate is stopped from now. 0 does not stop it.
+	SlowDown time.Duration
 	// Payloads are the outcomes of single payloads, in ascending order of position, each position
 	// once. Kind applies to all other payloads. Outcomes of single payloads also apply if Kind is
 	// Untouched or Dropped: a payload that is done stays done.

@@ -19,6 +19,7 @@ const (
 	SettingMaxLanes    = "max-lanes"
 	SettingMorgueAge   = "morgue-age"
 	SettingMorgueCount = "morgue-count"
+	SettingRate        = "rate"
 )
 
 // Limits of settings.
@@ -128,7 +129,23 @@ func DescribedSettings() []SettingKind {
 			Accepts: fmt.Sprintf("a whole number from 1 to %d, or 0 for no limit", int64(maxMorgueCount)),
 			parse:   wholeUpTo(maxMorgueCount),
 		},
+		{
+			Name:    SettingRate,
+			About:   "The maximum rate at which batches of the queue start over all servers",
+			Unit:    "batches",
+			Accepts: `a rate such as 10/1m, 50/s or 100/day+20 with a burst of 20, or "none" for no limit`,
+			parse:   parseRateSetting,
+		},
 	}
+}
+
+// parseRateSetting parses a [Rate]. 0 is no limit, as for other settings.
+func parseRateSetting(text string) (string, bool) {
+	if text == "0" {
+		text = noRate
+	}
+	r, err := ParseRate(text)
+	return r.String(), err == nil
 }
 
 // settingKind returns the description of a setting. ok is false if this version does not know it.
@@ -363,6 +380,17 @@ func (s Settings) MorgueAge() (age time.Duration, set bool) {
 // MorgueCount returns the maximum number of dead letters of the queue. 0 means no limit. set is
 // false if the setting is unset, or has a value that this version can't read.
 func (s Settings) MorgueCount() (n int64, set bool) { return s.whole(SettingMorgueCount) }
+
+// Rate returns the maximum rate at which batches of the queue start over all servers. The zero Rate
+// means no limit. set is false if the setting is unset, or has a value that this version can't read.
+func (s Settings) Rate() (r Rate, set bool) {
+	value, set := s.value(SettingRate)
+	if !set {
+		return Rate{}, false
+	}
+	r, err := ParseRate(value)
+	return r, err == nil
+}
 
 // value returns the canonical value of a setting. ok is false if the setting is unset, or has a
 // value that this version can't read.

@@ -59,7 +59,8 @@ type ErrorsOptions struct {
 	// Limit is the maximum number of groups. 0 means 100.
 	Limit int
 	// Entries is the maximum number of jobs and dead letters of each group to return: those that were
-	// read first. Open limits that to the group with this name. Empty means all groups.
+	// read first, each with its newest failure only. Open limits that to the group with this name.
+	// Empty means all groups.
 	Entries int
 	Open    string
 	// Stop is called now and then. If it returns true, no further job or dead letter is read. nil
@@ -100,7 +101,7 @@ type ErrorGroup struct {
 	Last    time.Time `json:"last,omitzero" class:"public" doc:"the last known failure"`
 	// Steps has ErrorSteps elements. The last one ends at Now.
 	Steps   []int64      `json:"steps" class:"public" wide:"true" doc:"how many of the entries that were read have failed last in each half hour of the last 24 hours, the oldest first"`
-	Parts   []ErrorPart  `json:"parts" class:"public" doc:"its parts by queue, on which actions act"`
+	Parts   []ErrorPart  `json:"parts" class:"public" doc:"its parts, on which actions act: the dead letters and the jobs of a queue are two parts"`
 	Entries []ErrorEntry `json:"entries,omitempty" class:"public" wide:"true" doc:"some of its jobs and dead letters, if the request asks for them"`
 }
 
@@ -115,7 +116,7 @@ func (g *ErrorGroup) Queues() (names []string) {
 }
 
 // ErrorPart is the part of an [ErrorGroup] that one action can act on: jobs of a queue, or dead
-// letters of a queue.
+// letters of a queue. A queue with both has two parts, whose values of Group may differ.
 type ErrorPart struct {
 	Queue string `json:"queue" class:"queue" doc:"the queue"`
 	// Group is for BulkOptions.Group.
@@ -418,6 +419,7 @@ func readErrors[V any](
 
 		e, group := entry(&v)
 		e.Queue, e.State = l.queue, l.state
+		e.Failures = e.Failures[:min(1, len(e.Failures))] // encoded ones are read whole, and so all of them
 		if l.state == ErrorRetrying && e.PerformAt.IsZero() {
 			continue // it was held meanwhile
 		}

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -342,6 +343,45 @@ func TestAnErrorThatMayBeOlderIsMarked(t *testing.T) {
 	s.settle(s.claim(), core.Outcome{Kind: core.Failed, Error: "boom", At: core.InstantOf(s.clock.Now()), Node: "blue"})
 	if g := s.errorsOf(inspect.ErrorsOptions{}).Groups[0]; !g.Earlier || !g.First.Equal(g.Last) {
 		t.Errorf("after two failures: %+v", g)
+	}
+}
+
+// Jobs without a failure have no error, and retried jobs are read in the order in which they are due.
+func TestErrorsOfRetriedJobsByDueTime(t *testing.T) {
+	s := newFixture(t)
+	ids := numbered("f", 20)
+	slices.Reverse(ids)
+	for at, id := range ids {
+		s.failedFor("boom", id)
+		s.push(fmt.Sprint("fresh-", at), time.Minute, "p")
+		s.advance(time.Second)
+	}
+
+	got := s.errorsOf(inspect.ErrorsOptions{Entries: 20})
+	if len(got.Groups) != 1 || got.Read != 20 || got.Of != 20 {
+		t.Fatalf("read %d of %d: %+v", got.Read, got.Of, briefOf(got.Groups))
+	}
+	for at, e := range got.Groups[0].Entries {
+		if e.ID != ids[at] {
+			t.Errorf("the %dth is %s, want %s", at, e.ID, ids[at])
+		}
+	}
+}
+
+// An entry has its newest failure only, however errors are stored.
+func TestEntriesOfErrorsHaveOneFailure(t *testing.T) {
+	s := newFixture(t)
+	s.failedFor("first", "a")
+	s.advance(100 * time.Hour)
+	s.settle(s.claim(), core.Outcome{Kind: core.Failed, Error: "second", At: core.InstantOf(s.clock.Now()), Node: "red"})
+	decoding := inspect.New(s.store, inspect.Options{DecodeError: func(text string) string { return text }})
+	for _, i := range []*inspect.Inspector{s.Inspector, decoding} {
+		s.Inspector = i
+		e := s.errorsOf(inspect.ErrorsOptions{Entries: 1}).Groups[0].Entries[0]
+		if e.Retries != 2 || len(e.Failures) != 1 || e.LastError != "second" || e.LastFailedOn != "red" ||
+			e.Failures[0] != (inspect.Failure{At: e.LastFailedAt, On: "red", Text: "second"}) {
+			t.Errorf("%+v", e)
+		}
 	}
 }
 

@@ -65,3 +65,32 @@ func TestEachFailureOfTheLastDayHasAStep(t *testing.T) {
 		}
 	}
 }
+
+// Dead letters are read before jobs, which join their groups, and retried jobs before held ones. The
+// time is the earliest of the queues' clocks.
+func TestListsOfErrorsAreReadInOrder(t *testing.T) {
+	at := func(second int) time.Time { return time.Date(2030, 1, 2, 3, 4, second, 0, time.UTC) }
+	stats := func(queue string, now time.Time, dead, retrying, held int64) QueueStats {
+		return QueueStats{
+			Queue: Queue{Name: queue}, Now: now, Counts: Counts{Dead: dead, Retrying: retrying, Held: held},
+		}
+	}
+	g := &errorGrouping{o: &ErrorsOptions{}}
+	lists := g.lists([]QueueStats{
+		stats("a", at(7), 9, 8, 1), stats("b", at(5), 0, 0, 0), stats("c", at(6), 6, 5, 2), stats("d", at(8), 0, 4, 4),
+	})
+
+	var got []string
+	for _, l := range lists {
+		got = append(got, fmt.Sprint(l.queue, " ", l.state, " ", l.size))
+	}
+	want := []string{
+		"c dead 6", "a dead 9", "c retrying 3", "a retrying 7", "a held 1", "c held 2", "d held 4",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if !g.of.Now.Equal(at(5)) {
+		t.Errorf("the time is %v, want the earliest, %v", g.of.Now, at(5))
+	}
+}

@@ -75,7 +75,7 @@ type SettingState struct {
 
 // CodeValue is the value of a setting in the code of some servers.
 type CodeValue struct {
-	Value   string   `json:"value" class:"public" doc:"the value; 0 means no limit, or to keep for ever"`
+	Value   string   `json:"value" class:"public" doc:"the value; 0 and none mean no limit, or to keep for ever"`
 	Servers []string `json:"servers" class:"public" doc:"the names of the servers with it"`
 }
 

@@ -214,6 +214,7 @@ func TestSettingsAreShownBesideTheCode(t *testing.T) {
 			{Name: "morgue-count", Code: []inspect.CodeValue{
 				{Value: "0", Servers: []string{"blue", "red"}}, {Value: "7", Servers: []string{"green"}},
 			}},
+			{Name: "rate", InForce: "none", Code: []inspect.CodeValue{{Value: "none", Servers: all}}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -51,8 +51,9 @@ type LastFailure struct {
 	// LastFailedOn is empty if no server ran the job then.
 	LastFailedOn string `json:"last_failed_on,omitempty" class:"public" wide:"true" doc:"the name of the server that ran the job then"`
 	// Failures are the last failures, at most five, the newest first. The newest is LastError,
-	// LastFailedAt and LastFailedOn. With [ListOptions.ErrorBytes] it is the only one.
-	Failures []Failure `json:"failures,omitempty" class:"public" wide:"true" doc:"its last failures, at most five, the newest first"`
+	// LastFailedAt and LastFailedOn. With [ListOptions.ErrorBytes] and in an [ErrorEntry] it is the
+	// only one.
+	Failures []Failure `json:"failures,omitempty" class:"public" wide:"true" doc:"its last failures, at most five, the newest first; only the newest with error_bytes and in errors"`
 }
 
 // Failure is a failure of a job.

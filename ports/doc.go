@@ -20,8 +20,8 @@
 //   - [Consumer] leases shards, claims jobs and settles them. Its Turn is the heart of a store.
 //   - [Observer] is the interface for metrics and traces; embed [NopObserver] to write one.
 //
-// [Registry], [Permitter], [Inspector], [Operator], [Quarantine], [Auditor], [Tracker], [Identity]
-// and [Calendar] are the rest of a store. [Notifier], [Checker], [Settler], [Pooled] and
+// [Registry], [Permitter], [Limiter], [Inspector], [Operator], [Quarantine], [Auditor], [Tracker],
+// [Identity] and [Calendar] are the rest of a store. [Notifier], [Checker], [Settler], [Pooled] and
 // [TurnLimiter] are optional: a type assertion finds them.
 //
 // # What is promised

@@ -7,6 +7,7 @@ type ShardStore interface {
 	Producer
 	Consumer
 	Permitter
+	Limiter
 	Registry
 	Inspector
 	Operator

@@ -3,6 +3,7 @@ package ports_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ func TestValidate(t *testing.T) {
 	busy := ports.ScheduleChange{ScheduleKey: schedule.ScheduleKey, Busy: &schedule}
 	large := change
 	large.Entries = []core.Entry{{ID: "a", Payload: core.Payload{Meta: make([]byte, core.MaxMetaBytes+1)}}}
+	rate := core.Rate{Count: 1, Per: time.Second}
 	tests := []struct {
 		name string
 		r    request
@@ -38,6 +40,49 @@ func TestValidate(t *testing.T) {
 		{"declare", &ports.DeclareRequest{Queue: "orders", Shards: 5}, nil},
 		{"declare without a name", &ports.DeclareRequest{Shards: 5}, core.ErrInvalidQueue},
 		{"declare without shards", &ports.DeclareRequest{Queue: "orders"}, core.ErrInvalidQueue},
+
+		{"take", &ports.TakeRequest{Queue: "orders", Takes: []ports.Take{{}, {Key: "a", Rate: rate, Want: 1}}}, nil},
+		{"take nothing", &ports.TakeRequest{Queue: "orders"}, nil},
+		{"take the most", &ports.TakeRequest{Takes: []ports.Take{{
+			Key:   strings.Repeat("k", ports.MaxLimiterKey),
+			Want:  ports.MaxWant,
+			Ahead: core.MaxAhead,
+		}}}, nil},
+		{
+			"take of too many",
+			&ports.TakeRequest{Takes: make([]ports.Take, ports.MaxTakes+1)},
+			ports.ErrInvalidRequest,
+		},
+		{"take twice", &ports.TakeRequest{Takes: []ports.Take{{Key: "a"}, {Key: "a"}}}, ports.ErrInvalidRequest},
+		{
+			"take of a long key",
+			&ports.TakeRequest{Takes: []ports.Take{{Key: strings.Repeat("k", ports.MaxLimiterKey+1)}}},
+			ports.ErrInvalidRequest,
+		},
+		{"take of no text", &ports.TakeRequest{Takes: []ports.Take{{Key: "\xff"}}}, ports.ErrInvalidRequest},
+		{
+			"take by an invalid rate",
+			&ports.TakeRequest{Takes: []ports.Take{{Rate: core.Rate{Count: -1}}}},
+			core.ErrInvalidOptions,
+		},
+		{"take less than none", &ports.TakeRequest{Takes: []ports.Take{{Want: -1}}}, ports.ErrInvalidRequest},
+		{
+			"take too many grants",
+			&ports.TakeRequest{Takes: []ports.Take{{Want: ports.MaxWant + 1}}},
+			ports.ErrInvalidRequest,
+		},
+		{"take of the past", &ports.TakeRequest{Takes: []ports.Take{{Ahead: -1}}}, ports.ErrInvalidRequest},
+		{
+			"take too far ahead",
+			&ports.TakeRequest{Takes: []ports.Take{{Ahead: core.MaxAhead + 1}}},
+			ports.ErrInvalidRequest,
+		},
+		{"stop", &ports.StopRequest{Queue: "orders", For: core.MaxStop}, nil},
+		{"stop for no time", &ports.StopRequest{Queue: "orders", Key: "a"}, nil},
+		{"stop for less than no time", &ports.StopRequest{For: -1}, ports.ErrInvalidRequest},
+		{"stop for less than 1 µs", &ports.StopRequest{For: 1}, ports.ErrInvalidRequest},
+		{"stop for too long", &ports.StopRequest{For: core.MaxStop + 1}, ports.ErrInvalidRequest},
+		{"stop of no text", &ports.StopRequest{Key: "\xff"}, ports.ErrInvalidRequest},
 
 		{"push", &ports.PushRequest{Queue: "orders", Shards: 5, Entries: entries}, nil},
 		{"push nothing", &ports.PushRequest{Queue: "orders", Shards: 5}, nil},

@@ -22,6 +22,9 @@ const leaseTTL = 24 * time.Hour
 // in order, after the calls of OnBuried have returned. Retries, snoozes and jobs that handlers push
 // to each other's queues run in the same Drain.
 //
+// The Rate of a queue holds by the store's clock: a job that may not start yet runs when the clock has
+// reached its start, if that is within d.
+//
 // Handlers run one at a time in the caller's goroutine, so they may end the test. Jobs that are due
 // at the same time run shard by shard. The jitter is 0, unless the Server's options have a Jitter.
 // So with the default backoff, retry n comes n^4 + 15 seconds after the failure; the first retry is

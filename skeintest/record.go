@@ -23,6 +23,8 @@ type recorder struct {
 	unsettled map[execution]unsettled
 	// queues are the declared queues, by name.
 	queues map[string]declaredQueue
+	// slots are when queues whose rate has allowed no start may start the next job.
+	slots map[string]core.Instant
 }
 
 type declaredQueue struct {
@@ -50,6 +52,7 @@ func newRecorder(s *Store, limit int, stop context.CancelFunc) *recorder {
 	return &recorder{
 		Observer: observer, store: s, limit: limit, stop: stop,
 		unsettled: make(map[execution]unsettled), queues: make(map[string]declaredQueue),
+		slots: make(map[string]core.Instant),
 	}
 }
 
@@ -181,6 +184,12 @@ func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(
 	switch request := call.Request.(type) {
 	case *ports.DeclareRequest:
 		r.queues[request.Queue] = declaredQueue{core.Shards(request.Queue, request.Shards), request.Merge}
+	case *ports.TakeRequest:
+		grant := call.Reply.(*ports.TakeReply).Grants[0]
+		delete(r.slots, request.Queue)
+		if grant.Granted == 0 {
+			r.slots[request.Queue] = grant.First
+		}
 	case *ports.TurnRequest:
 		reply := call.Reply.(*ports.TurnReply)
 		for i := range request.Settlements {
@@ -190,7 +199,7 @@ func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(
 	return nil
 }
 
-// nextDue returns when the next job or tick of the declared queues is due.
+// nextDue returns when the next job or tick of the declared queues is due, and their rates allow it.
 func (r *recorder) nextDue(ctx context.Context) (core.Head, error) {
 	var all []core.Shard
 	for _, q := range r.queues {
@@ -207,7 +216,9 @@ func (r *recorder) nextDue(ctx context.Context) (core.Head, error) {
 
 	var next core.Head
 	for i := range all {
-		next = next.Earlier(jobs.Heads[i]).Earlier(ticks.Shards[i].Head)
+		job := jobs.Heads[i]
+		job.Due = max(job.Due, r.slots[all[i].Queue])
+		next = next.Earlier(job).Earlier(ticks.Shards[i].Head)
 	}
 	return next, nil
 }

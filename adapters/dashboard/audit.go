@@ -90,6 +90,7 @@ func chooses(a *service.AuditRow) bool {
 
 // on describes what an action was done to.
 func on(a *service.AuditRow) string {
+	chosen := a.ChosenBy()
 	switch {
 	case len(a.IDs) > 0:
 		text := strings.Join(a.IDs[:min(len(a.IDs), 3)], ", ")
@@ -97,14 +98,8 @@ func on(a *service.AuditRow) string {
 			text += " and " + strconv.Itoa(more) + " more"
 		}
 		return text
-	case a.Group != "":
-		return "group " + a.Group
-	case a.Prefix != "" && a.Filter != "":
-		return "prefix " + a.Prefix + ", " + a.Filter
-	case a.Prefix != "":
-		return "prefix " + a.Prefix
-	case a.Filter != "":
-		return a.Filter
+	case chosen != "":
+		return chosen
 	case chooses(a):
 		return "all"
 	}

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ type scheduleRow struct {
 	Href string
 	// Acts is true if the row has forms, which name the id.
 	Acts  bool
-	worst int
+	worst wrong.ScheduleState
 }
 
 // tickRow is a past tick.
@@ -139,7 +138,7 @@ func (cal *calendar) row(queue string, r *service.ScheduleRow, count int64) sche
 		row.Href = href("schedule", "q", queue, "name", r.Name, "id", r.ID)
 	}
 
-	if late := r.Late; late >= dueTick && !row.Stopped {
+	if late := r.Late; late >= wrong.DueTick && !row.Stopped {
 		row.Overdue = when{cal.now.Add(-late), cal.now}
 	}
 	cal.state(&row)
@@ -167,49 +166,38 @@ func (cal *calendar) names(queue string, list []service.Row[service.ScheduleName
 	return rows
 }
 
-// dueTick is the time from which a due tick is overdue. Servers usually fire a tick within their
-// poll interval, which is a second by default.
-const dueTick = 5 * time.Second
-
-// scheduleState is a state that a schedule may have.
-type scheduleState struct {
-	name, class, sign string
-	holds             func(*calendar, *scheduleRow) bool
-}
-
-// scheduleStates are the states of schedules, worst first. The last one holds for all.
-var scheduleStates = [...]scheduleState{
-	{"broken", "bad", "●", func(_ *calendar, row *scheduleRow) bool { return row.Broken != "" && !row.Paused }},
-	{"late", "bad", "◷", func(_ *calendar, row *scheduleRow) bool {
-		return row.Late >= wrong.LateTick && !row.Stopped
-	}},
-	{"missed", "late", "◷", func(_ *calendar, row *scheduleRow) bool { return row.missed() }},
-	{"due", "late", "◷", func(_ *calendar, row *scheduleRow) bool { return !row.Overdue.At.IsZero() }},
-	{"paused", "paused", "‖", func(_ *calendar, row *scheduleRow) bool { return row.Paused }},
-	{"queue paused", "paused", "‖", func(cal *calendar, row *scheduleRow) bool { return cal.paused[row.Queue] }},
-	{"ended", "muted", "◦", func(_ *calendar, row *scheduleRow) bool { return row.Next.IsZero() }},
-	{"fine", "good", "✓", func(*calendar, *scheduleRow) bool { return true }},
+// scheduleSigns are the class and the sign of each state.
+var scheduleSigns = [...]struct{ class, sign string }{
+	wrong.ScheduleBroken:      {"bad", "●"},
+	wrong.ScheduleLate:        {"bad", "◷"},
+	wrong.ScheduleMissed:      {"late", "◷"},
+	wrong.ScheduleDue:         {"late", "◷"},
+	wrong.SchedulePaused:      {"paused", "‖"},
+	wrong.ScheduleQueuePaused: {"paused", "‖"},
+	wrong.ScheduleEnded:       {"muted", "◦"},
+	wrong.ScheduleFine:        {"good", "✓"},
 }
 
 // stateNames returns the names of the states, worst first.
 func stateNames() (names []string) {
-	for at := range scheduleStates {
-		names = append(names, scheduleStates[at].name)
+	for state := range scheduleSigns {
+		names = append(names, wrong.ScheduleState(state).String())
 	}
 	return names
 }
 
-// state sets the state of a row: the worst that holds.
+// state sets the state of a row.
 func (cal *calendar) state(row *scheduleRow) {
-	row.worst = slices.IndexFunc(scheduleStates[:], func(s scheduleState) bool { return s.holds(cal, row) })
-	worst := &scheduleStates[row.worst]
-	row.Class, row.Sign, row.State = worst.class, worst.sign, worst.name
-}
-
-// missed reports whether the last tick was missed, unless the schedule is paused.
-func (row *scheduleRow) missed() bool {
 	n := len(row.Recent)
-	return !row.Paused && n > 0 && row.Recent[n-1].Outcome == string(core.TickMissed)
+	row.worst = wrong.ScheduleFacts{
+		Broken:      row.Broken != "",
+		Missed:      n > 0 && row.Recent[n-1].Outcome == string(core.TickMissed),
+		Ended:       row.Next.IsZero(),
+		Paused:      row.Paused,
+		QueuePaused: cal.paused[row.Queue],
+		Late:        row.Late,
+	}.State()
+	row.Class, row.Sign, row.State = scheduleSigns[row.worst].class, scheduleSigns[row.worst].sign, row.worst.String()
 }
 
 // tick returns the row of a past tick.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/versions"
 )
 
 // Sizes of charts, in pixels.
@@ -224,15 +225,15 @@ func (w *window) axis(c *chart) *chart {
 		c.Times = append(c.Times, mark{w.x(t), t.UTC().Format("15:04"), t})
 	}
 
-	first := map[string]time.Time{}
+	first := versions.Starts{}
 	oldest := w.now
 	if len(w.minutes) > 0 {
 		oldest = w.minutes[0].At.Add(w.step)
 	}
 	for at := range w.nodes {
 		n := &w.nodes[at]
-		if was, known := first[n.Version]; n.Version != "" && (!known || n.StartedAt.Before(was)) {
-			first[n.Version] = n.StartedAt
+		if n.Version != "" {
+			first.Add(n.Version, n.StartedAt)
 		}
 		if n.StartedAt.Before(oldest) {
 			oldest = n.StartedAt

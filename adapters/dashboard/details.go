@@ -163,7 +163,7 @@ func (l *looker) calendar(ctx context.Context, d *details, stats *inspect.QueueS
 // overdueNames returns the names of the schedules that have been due for a while.
 func overdueNames(names []inspect.ScheduleName, page []inspect.Schedule) (overdue []string) {
 	add := func(s *inspect.Schedule) {
-		if s.Late >= dueTick && !slices.Contains(overdue, s.Name) {
+		if s.Late >= wrong.DueTick && !slices.Contains(overdue, s.Name) {
 			overdue = append(overdue, s.Name)
 		}
 	}

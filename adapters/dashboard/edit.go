@@ -46,6 +46,10 @@ func (c *call) edit() (int, error) {
 		return 0, err
 	}
 
+	if e.text == string(e.old) {
+		return 0, newProblem(http.StatusConflict, "The new payload is the present one", "Nothing was changed.")
+	}
+
 	by := service.Edit
 	if e.place == "queued" {
 		by = service.EditJob

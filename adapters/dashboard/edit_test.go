@@ -151,6 +151,22 @@ func TestAnEditFollowsRights(t *testing.T) {
 	}
 }
 
+// An edit that changes nothing is not stored, and the page says why: the payload is gone, or it has
+// these bytes already.
+func TestAnEditThatChangesNothing(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", 0, "old")
+	for want, form := range map[string][]string{
+		"The new payload is the present one: Nothing was changed.": editForm("queued", "old", "old", "confirm", "1"),
+		"The payload is not there any more":                        editForm("queued", "gone", "new", "confirm", "1"),
+	} {
+		w := h.form(form...)
+		if says(t, w.Body.String(), want); w.Code != http.StatusConflict {
+			t.Errorf("%q: status %d", form, w.Code)
+		}
+	}
+}
+
 // If the action behind an edit fails, the page says that the edit is stored.
 func TestWhatFollowsAnEditFails(t *testing.T) {
 	h := newHouse(t, Options{})

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -13,9 +14,11 @@ import (
 type faulty struct {
 	*memory.Store
 	statsFail, nodesFail, historyFail, checksFail, jobsFail, auditFail error
-	away                                                               []core.Shard
-	checks                                                             []ports.Check
-	looks, lists                                                       int
+	// silent is why no look and no list is answered.
+	silent               error
+	away                 []core.Shard
+	checks               []ports.Check
+	looks, lists, audits int
 	// jobs are the requested lists of jobs.
 	jobs []ports.JobsRequest
 	// onHistory is called before a history is read.
@@ -27,6 +30,8 @@ type faulty struct {
 	unreadable []ports.QuarantinedRecord
 	// schedulesAway are shards whose schedules can't be reached.
 	schedulesAway []core.Shard
+	// schedulesFail is why no schedule can be listed.
+	schedulesFail error
 	// schedulesDamaged is true if no schedule can be read.
 	schedulesDamaged bool
 	// groups changes the groups.
@@ -48,6 +53,9 @@ func (s *faulty) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports
 }
 
 func (s *faulty) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+	if s.schedulesFail != nil {
+		return ports.ScheduleNamesPage{}, s.schedulesFail
+	}
 	page, err := s.Store.ScheduleNames(ctx, r)
 	page.Unreached = s.schedulesAway
 	if s.schedulesDamaged {
@@ -86,8 +94,8 @@ func (s *faulty) Discard(_ context.Context, r ports.DiscardRequest) (int, error)
 
 func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	s.looks++
-	if s.statsFail != nil {
-		return nil, s.statsFail
+	if err := cmp.Or(s.silent, s.statsFail); err != nil {
+		return nil, err
 	}
 	stats, err := s.Store.Stats(ctx, r)
 	for at := range stats {
@@ -110,24 +118,42 @@ func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queue
 	return stats, err
 }
 
+func (s *faulty) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+	if s.silent != nil {
+		return ports.ClaimedPage{}, s.silent
+	}
+	return s.Store.Claimed(ctx, r)
+}
+
 func (s *faulty) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 	s.lists++
+	if s.silent != nil {
+		return ports.MorguePage{}, s.silent
+	}
 	return s.Store.Morgue(ctx, r)
 }
 
 func (s *faulty) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	s.jobs = append(s.jobs, r)
-	if s.jobsFail != nil {
-		return ports.JobsPage{}, s.jobsFail
+	if err := cmp.Or(s.silent, s.jobsFail); err != nil {
+		return ports.JobsPage{}, err
 	}
 	return s.Store.Jobs(ctx, r)
 }
 
 func (s *faulty) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Action, error) {
-	if s.auditFail != nil {
-		return nil, s.auditFail
+	s.audits++
+	if err := cmp.Or(s.silent, s.auditFail); err != nil {
+		return nil, err
 	}
 	return s.Store.Actions(ctx, r)
+}
+
+func (s *faulty) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	if s.silent != nil {
+		return ports.Found{}, s.silent
+	}
+	return s.Store.Find(ctx, r)
 }
 
 func (s *faulty) Nodes(ctx context.Context) (ports.NodesReply, error) {

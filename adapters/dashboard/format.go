@@ -37,7 +37,6 @@ var funcs = template.FuncMap{
 	"mapHeight":  func(d drawing) int { return d.Height + 2 },
 	"tickKeys":   tickKeys,
 	"shardTable": shardTableOf,
-	"pill":       func(class, sign, word string) pill { return pill{class, sign, word} },
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
 	"button": func(b *idBody, op, text, class string) button {
 		return button{b.Queue, b.ID, op, text, class, b.May.To(op)}
@@ -104,6 +103,14 @@ func (w when) Text() string {
 		return "in " + figures.Span(seconds(-d))
 	}
 	return figures.Span(seconds(d)) + " ago"
+}
+
+// Soon is Text of a time to come, and "now" once it has come.
+func (w when) Soon() string {
+	if seconds(w.At.Sub(w.Now)) <= 0 {
+		return "now"
+	}
+	return w.Text()
 }
 
 // Ahead reports whether the time is after now.

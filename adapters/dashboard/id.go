@@ -23,7 +23,7 @@ type idBody struct {
 	Now       time.Time
 	// Verdict is the first clause of the verdict, and Detail the rest of it. Badge is its reason.
 	Verdict, Detail string
-	Badge           pill
+	Badge           badge
 	Facts           []fact
 	Why             *service.WhyReply
 	Hidden          bool // payloads must not be shown
@@ -215,7 +215,7 @@ func (c *call) payloadPages(b *idBody) error {
 }
 
 // verdictOf returns the title of the page, the rest of the verdict and its reason.
-func verdictOf(v *service.Verdict) (title, detail string, badge pill) {
+func verdictOf(v *service.Verdict) (title, detail string, mark badge) {
 	clause, rest := v.Sentence.Cut()
 	if len(rest) > 0 {
 		detail = sentence(formatted(rest))
@@ -229,7 +229,7 @@ var reasonSigns = map[string]string{
 }
 
 // reasonBadge returns the mark and the word of a reason.
-func reasonBadge(r inspect.Reason) pill {
+func reasonBadge(r inspect.Reason) badge {
 	class, known := classes[r]
 	switch {
 	case known:
@@ -238,7 +238,7 @@ func reasonBadge(r inspect.Reason) pill {
 	default:
 		class = "muted"
 	}
-	return pill{class, reasonSigns[class], r.String()}
+	return badge{class, reasonSigns[class], r.String()}
 }
 
 // formatted returns a sentence about an id as pages show it.

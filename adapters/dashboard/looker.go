@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -176,7 +177,7 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 		if before == nil || before.failed == nil {
 			s.silent = s.at
 		}
-		s.view.Silence = l.shown.ErrorText("", "", err.Error())
+		s.view.Silence = cmp.Or(l.shown.ErrorText("", "", err.Error()), hiddenText)
 		if s.view.Now.IsZero() {
 			s.view.Now = s.at
 		} else {
@@ -223,7 +224,7 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	case len(known) == 0 && !unknown:
 		s.pausesAt = time.Time{} // the next pause is read at once
 		return
-	case !s.pausesAt.IsZero() && s.at.Sub(s.pausesAt) < rest:
+	case s.at.Sub(s.pausesAt) < rest:
 		return
 	}
 

@@ -3,6 +3,8 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -166,6 +168,59 @@ func TestHistoriesAndChecksRestLonger(t *testing.T) {
 			t.Errorf("after %v nothing is read again: %d histories, %d checks", rest, histories-was[0], checks-was[1])
 		}
 	}
+}
+
+// The audit is searched for the pauses of queues at once if a queue is newly paused, then seldom, and
+// more often while a pause is not in it. What is known stays while the audit can't be read.
+func TestTheAuditIsSearchedForPauses(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.declare("mails", 1)
+	l := h.board.looker
+	l.clock = h.clock
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func(what string, after time.Duration, searched bool, known ...string) {
+		t.Helper()
+		h.advance(after)
+		l.acted()
+		before := h.store.audits
+		s, err := l.look(t.Context())
+		must(err)
+		if got := slices.Sorted(maps.Keys(s.view.Pauses)); !slices.Equal(got, known) {
+			t.Errorf("%s: the pauses of %q are known, want %q", what, got, known)
+		}
+		if (h.store.audits > before) != searched {
+			t.Errorf("%s: searched %v, want %v", what, !searched, searched)
+		}
+	}
+
+	pause := func(queue string) { must(l.inspector.Pause(t.Context(), queue)) }
+	look("nothing is paused", 0, false)
+	pause("orders")
+	look("a new pause", 0, true, "orders")
+	look("known", maxDetail-1, false, "orders")
+	look("known for long", 1, true, "orders")
+
+	must(h.store.Pause(t.Context(), "mails")) // which is not in the audit
+	look("an unknown pause", detailRest-1, false, "orders")
+	look("unknown for a while", 1, true, "orders")
+	h.store.auditFail = errors.New("refused")
+	look("the audit can't be read", detailRest, true, "orders")
+	look("it is not tried again at once", detailRest-1, false, "orders")
+	h.store.auditFail = nil
+	pause("mails")
+	look("it can be read again", 1, true, "mails", "orders")
+
+	must(l.inspector.Resume(t.Context(), "orders"))
+	look("one is resumed", 0, false, "mails")
+	must(l.inspector.Resume(t.Context(), "mails"))
+	look("all are resumed", 0, false)
+	pause("orders")
+	look("the next pause", 0, true, "orders")
 }
 
 // checked is a store that calls something when it is checked.

@@ -230,6 +230,7 @@ func (c *call) fail(err error) {
 		copied := *p
 		copied.Again = c.with("try", "1")
 		p = &copied
+		c.lookAgain()
 	}
 	if p.Back == "" && p.Status != http.StatusNotFound {
 		p = problemOf(leadingBack(p, c.list()))
@@ -238,6 +239,16 @@ func (c *call) fail(err error) {
 		c.w.Header().Set("WWW-Authenticate", httpapi.Challenge)
 	}
 	c.show(&view{page: "problem", title: p.Title, status: p.Status, body: p})
+}
+
+// lookAgain looks at a store that has failed a page, so that the page has the banner of a silent
+// store, if there is time left for a look.
+func (c *call) lookAgain() {
+	if end, limited := c.r.Context().Deadline(); !c.allowed || limited && time.Until(end) < lookTime {
+		return
+	}
+	c.looker.doubt()
+	_, _ = c.look()
 }
 
 // list returns the list to which a page that can't be shown belongs, without the address's
@@ -299,7 +310,6 @@ func (c *call) show(v *view) {
 		Page:     v.page,
 		Title:    v.title,
 		Bar:      c.bar(),
-		Queue:    c.queue,
 		Live:     v.live,
 		ReadOnly: c.o.API.ReadOnly,
 		Now:      c.looker.now(),
@@ -370,7 +380,7 @@ func (c *call) know(f *frame) {
 	if p := pickerOf(c.r); p != nil {
 		f.Stores = p.tabs(c.r)
 	}
-	f.All = c.sight.all
+	f.Queue, f.All = c.queue, c.sight.all
 	for _, queue := range c.looker.queues() {
 		if c.sight.sees(queue) {
 			f.Queues = append(f.Queues, queue)
@@ -386,13 +396,15 @@ func (c *call) date(f *frame) {
 	}
 	if f.Silence != nil {
 		f.Silence.Again = c.with("try", "1")
-		if !c.sight.all {
-			f.Silence.Error = ""
-		}
+		f.Silence.Error = c.sight.failure(f.Silence.Error)
 	}
 }
 
-// errorText returns an error's text as it may be shown.
+// hiddenText stands for the text of an error that may not be shown.
+const hiddenText = "…"
+
+// errorText returns an error's text as it may be shown. It is not empty, since pages take a failure
+// without a text for none.
 func (d *Dashboard) errorText(queue, id, text string) string {
-	return d.door.Service.ErrorText(queue, id, text)
+	return cmp.Or(d.door.Service.ErrorText(queue, id, text), hiddenText)
 }

@@ -102,8 +102,8 @@ func (s *splitter) tag(from, to int) (counted bool) {
 		}
 	}
 
-	return string(name) == "time" &&
-		(bytes.Contains(tag, []byte(" data-ago")) || bytes.Contains(tag, []byte(" data-for")))
+	counts := func(mark string) bool { return bytes.Contains(tag, []byte(mark)) }
+	return string(name) == "time" && (counts(" data-ago") || counts(" data-for") || counts(" data-soon"))
 }
 
 // begins reports whether a part begins with a tag.

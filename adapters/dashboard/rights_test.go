@@ -269,6 +269,11 @@ func TestRightsForAQueueShowNoPageOfAll(t *testing.T) {
 			t.Errorf("%s: %d, want %d", target, got, want)
 		}
 	}
+
+	for _, target := range []string{"/queue?q=mail", "/nodes?q=orders"} {
+		page := answerOf(h.board, request(http.MethodGet, target, nil)).Body.String()
+		saysNot(t, page, `class="sub"`, `href="queue?`, `href="jobs?`)
+	}
 }
 
 // Another site's page starts no preview: a preview is work for the store. A typed address does.

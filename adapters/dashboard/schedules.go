@@ -53,9 +53,12 @@ type schedulesBody struct {
 	// state.
 	Read   int
 	Unread []unreadName
-	// Failed are queues whose schedules can't be read, with the reasons.
+	// Failed are what can't be read, with the reasons. Unknown is true if schedules are among it.
 	Failed    []string
+	Unknown   bool
 	Unreached []string
+	// Longer are the queues that have more names than were read.
+	Longer []string
 	// First is the address of the first page if this is another one. Next is that of the next page.
 	First, Next string
 }
@@ -76,6 +79,23 @@ func (b *schedulesBody) More() int { return max(0, len(b.Unread)-shownUnread) }
 
 // Links returns the unread names that the page links to.
 func (b *schedulesBody) Links() []unreadName { return b.Unread[:min(len(b.Unread), shownUnread)] }
+
+// Empty is what the page says in place of a table without rows.
+func (b *schedulesBody) Empty() string {
+	switch {
+	case b.Unknown || len(b.Unreached) > 0:
+		return "Whether there are schedules here is not known: not all could be read."
+	case b.Filter.Any() && (b.Next != "" || len(b.Longer) > 0):
+		return "None of the schedules read so far match; more follow."
+	case len(b.Unread) > 0:
+		return "No first id of a name matches."
+	case b.Filter.Any():
+		return "No schedules match."
+	case b.First != "" || b.Next != "":
+		return "No schedules here."
+	}
+	return "No schedules. Queue.Schedule stores one, and ServerOptions.Schedules declares a set."
+}
 
 // lateTick is the tick of several queues, or of one, that has been due longest.
 type lateTick struct {
@@ -216,7 +236,7 @@ func (c *call) lateTick(s *snapshot, now time.Time) (*lateTick, error) {
 		}
 	}
 	longest := late[queue].Late
-	if longest < dueTick {
+	if longest < wrong.DueTick {
 		return nil, nil
 	}
 
@@ -288,12 +308,12 @@ func (c *call) allSchedules(b *schedulesBody, cal *calendar, s *snapshot) {
 
 		more, err := c.addNames(b, cal, name, "")
 		if err != nil {
-			b.Failed = append(b.Failed, name+": "+c.errorText(name, "", err.Error()))
+			b.Failed, b.Unknown = append(b.Failed, name+": "+c.errorText(name, "", err.Error())), true
 			continue
 		}
 
 		if more != "" {
-			b.Failed = append(b.Failed, name+": it has more names; its own page shows them")
+			b.Longer = append(b.Longer, name)
 		}
 	}
 }

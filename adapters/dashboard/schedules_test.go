@@ -266,7 +266,7 @@ func TestThePageOfAPausedSchedule(t *testing.T) {
 func TestAnOverdueTick(t *testing.T) {
 	h := newHouse(t, Options{})
 	for name, late := range map[string]time.Duration{
-		"fresh": dueTick - time.Second, "overdue": 50 * time.Second, "overlong": wrong.LateTick,
+		"fresh": wrong.DueTick - time.Second, "overdue": 50 * time.Second, "overlong": wrong.LateTick,
 	} {
 		h.schedule("orders", "a", name, func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-late)) })
 	}
@@ -349,7 +349,7 @@ func TestSchedulesArePagedByQueueAndByName(t *testing.T) {
 	saysNot(t, page, "n100")
 	next := h.get(link(t, page, "next page"))
 	says(t, next, "n100", "shared first of 120 ids", "first page")
-	says(t, h.get("/schedules"), "orders: it has more names; its own page shows them")
+	says(t, h.get("/schedules"), "orders has more names. Its own page shows them.")
 	says(t, h.get("/queue?q=orders"), "n009", "all schedules")
 	saysNot(t, h.get("/queue?q=orders"), "n010")
 
@@ -509,6 +509,31 @@ func TestTheQuestionOfAnActionOnSchedulesIsRedacted(t *testing.T) {
 		"Pause the schedule nightly of someone in orders?")
 }
 
+// A page without schedules does not say that there are none unless the store has said so.
+func TestSchedulesThatAreNotKnown(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.get("/")
+	const unknown = "Whether there are schedules here is not known: not all could be read."
+	for _, filter := range []string{"", "?state=late"} {
+		h.store.schedulesFail = errors.New("refused")
+		page := h.get("/schedules" + filter)
+		says(t, page, "orders: the store fails: refused", unknown)
+		saysNot(t, page, "No schedules", "more follow")
+
+		h.store.schedulesFail = nil
+		saysNot(t, h.get("/schedules"+filter), unknown)
+	}
+
+	h.store.schedulesAway = []core.Shard{{Queue: "orders", Index: 2}}
+	for _, path := range []string{"/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly"} {
+		page := h.get(path)
+		says(t, page, "missing here: 1. orders/2", unknown)
+		saysNot(t, page, "No schedules")
+	}
+	h.push("orders", "a", 0, "p")
+	says(t, h.get("/id?q=orders&id=a"), "missing here: 1. orders/2")
+}
+
 // An action that does not reach all schedules is no success.
 func TestAnActionThatDoesNotReachAllSchedules(t *testing.T) {
 	h := newHouse(t, Options{})
@@ -654,7 +679,7 @@ func TestFiltersOfManySchedules(t *testing.T) {
 	saysNot(t, page, "n0900", "next page")
 	says(t, h.get("/schedules?q=orders&contains=nix"), "None of the schedules read so far match; more follow.")
 	says(t, h.get("/schedules?contains=n08"), "100 names, 100 schedules; 1 paused, 99 fine")
-	says(t, h.get("/schedules?contains=n11"), "it has more names; its own page shows them", "more follow.")
+	says(t, h.get("/schedules?contains=n11"), "has more names. Its own page shows them.", "more follow.")
 
 	page = h.get("/named?q=orders&name=shared&state=paused")
 	says(t, page, "id0900", "next page")

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -64,6 +65,15 @@ func (s *sight) any() error {
 // silent is what a user who may not see all queues is told about a store that does not answer.
 const silent = "The store does not answer"
 
+// failure returns the text of the error of a look at the whole store, which may name any queue. It
+// is "" for a user who may not see all queues.
+func (s *sight) failure(text string) string {
+	if !s.all {
+		return ""
+	}
+	return text
+}
+
 // of returns the part of a snapshot that the user may see: the queues, what is wrong with them, and
 // the servers that run them.
 func (s *sight) of(whole *snapshot) *snapshot {
@@ -73,7 +83,7 @@ func (s *sight) of(whole *snapshot) *snapshot {
 
 	part := *whole
 	part.some = true
-	part.view.Silence = ""
+	part.view.Silence = s.failure(whole.view.Silence)
 	part.view.Stats, part.view.Nodes, part.view.Unreached, part.wrong = nil, nil, nil, nil
 	for _, q := range whole.view.Stats {
 		if s.sees(q.Queue.Name) {
@@ -91,8 +101,8 @@ func (s *sight) of(whole *snapshot) *snapshot {
 		}
 	}
 	for _, l := range whole.wrong {
-		if l.Kind == wrong.NoAnswer { // its error may name any queue
-			l.Text = silent
+		if l.Kind == wrong.NoAnswer {
+			l.Text = cmp.Or(s.failure(l.Text), silent)
 			part.wrong = append(part.wrong, l)
 		}
 		if l.Queue != "" && s.sees(l.Queue) {

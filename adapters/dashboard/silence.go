@@ -58,6 +58,16 @@ func (l *looker) retry() {
 	}
 }
 
+// doubt makes the next page ask a store whose last look has an answer: a page that has read more got
+// none.
+func (l *looker) doubt() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != nil && l.last.failed == nil && l.clock().Sub(l.last.at) >= minRest {
+		l.stale = true
+	}
+}
+
 // asOfHeader has the time of a page's figures, also where the page itself is not sent again.
 const asOfHeader = "Skein-As-Of"
 

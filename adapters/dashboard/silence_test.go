@@ -69,6 +69,20 @@ func TestAnUnchangedPageHasItsAge(t *testing.T) {
 }
 
 // The page of a store that has never answered offers to ask again.
+func TestAStoreIsSilentAlsoIfItsErrorIsHidden(t *testing.T) {
+	h := furnished(t, Options{API: httpapi.Options{RedactError: func(string, string, string) string { return "" }}})
+	h.board.looker.clock = h.clock
+	h.get("/")
+	h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
+	h.advance(maxRest + time.Second)
+	got := h.get("/")
+	says(t, got, "The store is silent No answer for")
+	saysNot(t, got, "refused")
+	if got := h.board.looker.last.view.Silence; got != hiddenText {
+		t.Errorf("the silence is %q, which counts as an answer; want %q", got, hiddenText)
+	}
+}
+
 func TestAStoreThatNeverAnsweredCanBeRetried(t *testing.T) {
 	h := furnished(t, Options{})
 	h.store.statsFail = errors.New("refused")
@@ -119,6 +133,70 @@ func TestTheAgeOfTheFigures(t *testing.T) {
 	}
 	if l.retry(); !l.stale {
 		t.Error("a silent store is not asked again")
+	}
+}
+
+// A page that reads the store itself can't be made while the store is silent. It says so with the
+// banner and a link that tries again, also if the last look at the store had an answer.
+func TestAPageThatNeedsASilentStoreSaysSo(t *testing.T) {
+	fails := errors.New("dial tcp 10.0.0.1: refused")
+	for _, page := range []string{"/errors", "/audit", "/jobs?q=orders", "/id?q=orders&id=dead", "/morgue?q=orders", "/search?for=no"} {
+		h := furnished(t, Options{})
+		h.board.looker.clock = h.clock
+		h.get(page)
+		h.store.silent = fails
+		h.advance(minRest - 1)
+		if w := answerOf(h.board, request(http.MethodGet, page, nil)); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: status %d", page, w.Code)
+		}
+		if looks := h.store.looks; h.board.looker.last.failed != nil {
+			t.Errorf("%s: %d looks, less than %v apart", page, looks, minRest)
+		}
+
+		h.advance(1)
+		w := answerOf(h.board, request(http.MethodGet, page, nil))
+		got := w.Body.String()
+		says(t, got, "The store is silent No answer for 2 s : dial tcp 10.0.0.1: refused", "Try now")
+		if w.Code != http.StatusServiceUnavailable || !strings.Contains(got, " data-silent") {
+			t.Errorf("%s: status %d, not marked as silent", page, w.Code)
+		}
+
+		h.store.silent = nil
+		again := regexp.MustCompile(`href="([^"]+)">Try now`).FindStringSubmatch(got)
+		if again == nil {
+			t.Fatalf("%s offers no retry", page)
+		}
+		saysNot(t, h.get("/"+strings.ReplaceAll(again[1], "&amp;", "&")), "The store is silent")
+	}
+}
+
+// Running does not say that nothing runs while the store has not said so.
+func TestRunningJobsThatAreNotKnown(t *testing.T) {
+	h := furnished(t, Options{})
+	h.get("/busy")
+	h.store.silent = errors.New("refused")
+	h.board.looker.acted()
+	page := answerOf(h.board, request(http.MethodGet, "/busy", nil)).Body.String()
+	says(t, page, "The store is silent", "orders: the store fails: refused", "Its running jobs are not known")
+	saysNot(t, page, "No running jobs")
+}
+
+// The next try of a silent store is never in the past.
+func TestTheNextTryIsToCome(t *testing.T) {
+	h := furnished(t, Options{})
+	h.board.looker.clock = h.clock
+	h.get("/nodes")
+	h.store.statsFail = errors.New("refused")
+	h.advance(maxRest)
+	says(t, h.get("/nodes"), "The next try is in 2 s .")
+
+	l := h.board.looker
+	l.looking <- struct{}{} // a look is under way
+	for after, want := range map[time.Duration]string{time.Second: "in 1 s", 2 * time.Second: "now", time.Minute: "now"} {
+		l.next = h.clock().Add(minRest)
+		l.clock = func() time.Time { return h.clock().Add(after) }
+		w := answerOf(h.board, request(http.MethodGet, "/nodes", nil))
+		says(t, w.Body.String(), "The next try is "+want+" .")
 	}
 }
 

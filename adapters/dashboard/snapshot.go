@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -74,11 +75,9 @@ func (s *snapshot) queues() []string {
 
 // storeProblem is the page for a store without any known state.
 func (c *call) storeProblem(err error) error {
-	detail := "Users who may see all queues are shown the error."
-	if c.sight.all { // the error of a look at all queues may name any
-		detail = c.errorText("", "", err.Error())
-	}
-	return newProblem(http.StatusServiceUnavailable, silent, detail)
+	detail := c.sight.failure(c.errorText("", "", err.Error()))
+	return newProblem(http.StatusServiceUnavailable, silent,
+		cmp.Or(detail, "Users who may see all queues are shown the error."))
 }
 
 // wrongOf returns the faults of a queue, worst first. Lines for several queues have the fault of

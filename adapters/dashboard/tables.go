@@ -106,6 +106,3 @@ type linkedFigure struct {
 	N    int64
 	Href string
 }
-
-// pill is a state: a colour by its class, a shape and a word.
-type pill struct{ Class, Sign, Word string }

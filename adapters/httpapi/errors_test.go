@@ -128,6 +128,38 @@ func TestErrorsAreOfTheCallersQueues(t *testing.T) {
 	}
 }
 
+// serverless is a store that can't list its servers.
+type serverless struct{ *memory.Store }
+
+func (serverless) Nodes(context.Context) (ports.NodesReply, error) {
+	return ports.NodesReply{}, errors.New("refused")
+}
+
+// Errors are listed also if the servers can't be read, which is said. It is not said to a caller who
+// may not view them.
+func TestErrorsWithoutServers(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.dead("boom", "a")
+	for _, tt := range []struct {
+		store   inspect.Store
+		all     bool
+		unknown bool
+	}{{h.store, true, false}, {serverless{h.store}, true, true}, {serverless{h.store}, false, false}} {
+		api := h.over(tt.store, Options{Authorize: func(_ *http.Request, a Action) error {
+			if !tt.all && a.Queue != "orders" {
+				return errors.New("no")
+			}
+			return nil
+		}})
+		for _, target := range []string{"/errors", "/errors?queue=orders"} {
+			reply := read[errorsReply](t, answerOf(api, request(http.MethodGet, base+target, "")))
+			if len(reply.Items) != 1 || reply.Items[0].Version != "" || reply.ServersUnknown != tt.unknown {
+				t.Errorf("%s, all %v: %+v; servers unknown: want %v", target, tt.all, reply, tt.unknown)
+			}
+		}
+	}
+}
+
 // Where texts are redacted, no answer has one: names are redacted, groups are keys, and a text
 // can't be searched.
 func TestErrorsAreRedacted(t *testing.T) {

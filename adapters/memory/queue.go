@@ -24,6 +24,7 @@ type queue struct {
 	history  history
 	permits  permits
 	tracked  tracked
+	limiters limiters
 
 	// forgetMu is locked for reading by calls that must not reach a forgotten queue.
 	forgetMu  sync.RWMutex

@@ -53,7 +53,7 @@ func New(o Options) *Store {
 func (s *Store) Open() *Store { return &Store{b: s.b} }
 
 // backend is shared by all handles. Locks are taken in this order: the backend's, a queue's
-// forgetMu, a shard's, those of history, of the audit, of permits, of tracked ids and of
+// forgetMu, a shard's, those of history, of the audit, of permits, of limiters, of tracked ids and of
 // subscribers.
 type backend struct {
 	clock func() time.Time

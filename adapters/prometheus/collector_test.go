@@ -61,6 +61,7 @@ func TestCollectorShowsSettings(t *testing.T) {
 		{Name: core.SettingMaxRunning, Value: "0"},
 		{Name: core.SettingMorgueAge, Value: "720h0m0s"},
 		{Name: core.SettingMorgueCount, Value: "1000"},
+		{Name: core.SettingRate, Value: "30/1m0s"},
 	}}
 	if err := store.Configure(t.Context(), ports.ConfigureRequest{Queue: "orders", Settings: set}); err != nil {
 		t.Fatal(err)
@@ -72,6 +73,7 @@ func TestCollectorShowsSettings(t *testing.T) {
 	}
 	want := map[string]float64{
 		"orders max_running": 0, "orders morgue_age_seconds": 720 * 3600, "orders morgue_count": 1000,
+		"orders rate_per_second": 0.5,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("the settings are %v, want %v", got, want)

@@ -210,6 +210,7 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 		{Name: core.SettingMaxRunning, Value: "20"},
 		{Name: core.SettingMorgueAge, Value: "720h0m0s"},
 		{Name: core.SettingMorgueCount, Value: "1000"},
+		{Name: core.SettingRate, Value: "30/1m0s"},
 	}}
 	if err := store.Configure(t.Context(), ports.ConfigureRequest{Queue: "orders", Settings: set}); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Forget implements [ports.Operator]. It removes the shards, the permits and then the queue's
-// record. If the queue was declared meanwhile, the record stays and the shards are created again.
+// Forget implements [ports.Operator]. It removes the shards, the permits, the limiters and then the
+// queue's record. If the queue was declared meanwhile, the record stays and the shards are created again.
 func (s *Store) Forget(ctx context.Context, name string) error {
 	q, err := s.queue(ctx, name)
 	if err != nil {

@@ -51,10 +51,14 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 	}
 }
 
-// forgetPermits removes all permits of a queue.
+// forgetPermits removes all permits and limiters of a queue.
 func (s *Store) forgetPermits(ctx context.Context, queue string) error {
+	keys := []string{s.permitsKey(queue)}
+	for _, key := range s.limiterKeys(queue) {
+		keys = append(keys, key.(string))
+	}
 	err, ended := exchange.Await(ctx, s.link, func() error {
-		return exchange.Translate(ctx, s.client.Unlink(ctx, s.permitsKey(queue)).Err())
+		return exchange.Translate(ctx, s.client.Unlink(ctx, keys...).Err())
 	})
 	return cmp.Or(err, ended)
 }

@@ -41,6 +41,7 @@ var (
 	identifyScript         = join("registry/identify")
 	importScript           = join(library + "lib/steps step/import")
 	importJobsScript       = join(library + "lib/steps step/import_jobs")
+	limitsScript           = join("lib/clock lib/base limiter/limits")
 	nodesScript            = join("lib/clock registry/nodes")
 	oldestScript           = join("lib/clock lib/base lib/packed lib/oldest look/oldest")
 	permitScript           = join("lib/clock registry/permit")
@@ -65,6 +66,8 @@ var (
 	setAsideScheduleScript = join(
 		"lib/clock lib/base lib/shard lib/plan lib/schedules lib/aside calendar/set_aside_schedule")
 	statsScript   = join("lib/clock look/stats")
+	stopScript    = join("lib/clock lib/base lib/limiters limiter/stop")
+	takeScript    = join("lib/clock lib/base lib/limiters limiter/take")
 	ticksScript   = join("lib/clock calendar/ticks")
 	trackScript   = join("lib/clock registry/track")
 	trackedScript = join("registry/tracked")

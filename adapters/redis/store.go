@@ -43,7 +43,8 @@ type Options struct {
 	// Empty means [DefaultPrefix]. It must not have braces.
 	Prefix string
 	// WaitReplicas is the number of replicas that must have a push, a change of schedules, an
-	// import, an acquired lease or granted permits before the call succeeds. 0 waits for no replica.
+	// import, an acquired lease, granted permits, taken grants of a rate or a stop before the call
+	// succeeds. 0 waits for no replica.
 	// If fewer replicas confirm within WaitTimeout, the call returns an error of unknown outcome: the
 	// server has stored the change, and may lose it in a failover.
 	WaitReplicas int

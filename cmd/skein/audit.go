@@ -59,6 +59,7 @@ func (a *app) auditCommand() *cobra.Command {
 
 // auditColumns are the columns of an action.
 var auditColumns = within(
-	fieldColumns[service.AuditRow]().moved("ended", "actor", "from", "reason"),
+	fieldColumns[service.AuditRow]().moved("ended", "actor", "from", "reason").
+		with("filter", func(a *service.AuditRow) any { return chosenBy{a.ChosenBy(), a.Filter} }),
 	func(a *inspect.Action) *service.AuditRow { return new(service.AuditOf(a)) },
 )

@@ -248,6 +248,9 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 		return errNoStep
 	}
 
+	if err == nil && r.Checkpoint == "" && r.Handled == 0 {
+		a.sayNone(b, &r)
+	}
 	a.sayLater(&r)
 	a.sayGone(b, &r, err)
 	shown := one(a, allColumns, &r)
@@ -264,6 +267,11 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 		return fmt.Errorf("%w%s", err, goOn)
 	}
 	return shown
+}
+
+// sayNone prints that no entry matches.
+func (a *app) sayNone(b *bulkFlags, r *inspect.Result) {
+	_, _ = fmt.Fprintf(a.stderr, "%s: none of %s matches; nothing was changed\n", b.verb, figures.Exact(int64(r.Total)))
 }
 
 // sayGone prints how many entries earlier calls have handled, and how many were gone.
@@ -319,7 +327,7 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 
 	cutOff := r.Done < r.Total // a dry run has no Checkpoint
 	if r.Handled == 0 && !cutOff {
-		_, _ = fmt.Fprintf(a.stderr, "%s: none of %d matches\n", b.verb, r.Total)
+		a.sayNone(b, &r)
 		a.sayLater(&r)
 		return false, one(a, allColumns, &r)
 	}
@@ -417,10 +425,7 @@ type chosen struct {
 	options inspect.BulkOptions
 }
 
-// kindOfJobs returns the jobs of a kind that match.
-type kindOfJobs func(match func(inspect.QueuedJob) bool, o inspect.BulkOptions) inspect.JobSelection
-
-func (c *chosen) jobs(kind kindOfJobs) inspect.JobSelection {
+func (c *chosen) jobs(kind service.KindOfJobs) inspect.JobSelection {
 	if c.all {
 		return kind(c.filter.jobs(), c.options)
 	}
@@ -442,7 +447,7 @@ type (
 
 // onJobs returns a command that acts on jobs: on named ones, or on all that match and are of a
 // kind.
-func (a *app) onJobs(name, short, example, done string, all kindOfJobs, on onJobs) *cobra.Command {
+func (a *app) onJobs(name, short, example, done string, all service.KindOfJobs, on onJobs) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasQueued, prefixNeeds: needsIndex}
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example,
 		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {

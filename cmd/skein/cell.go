@@ -32,6 +32,10 @@ type nextTime struct {
 // zoned is a time that is shown in its own time zone.
 type zoned struct{ time.Time }
 
+// chosenBy is what has chosen the entries of an action. Programs get the filter alone, since the
+// prefix and the group are fields of their own.
+type chosenBy struct{ all, filter string }
+
 // forPeople returns a value as a table's cell shows it.
 func forPeople(v any) string {
 	switch v := v.(type) {
@@ -53,6 +57,8 @@ func forPeople(v any) string {
 			return figures.Never
 		}
 		return forPeople(v.at)
+	case chosenBy:
+		return quoted(v.all)
 	case nextTime:
 		switch {
 		case v.paused:

@@ -16,8 +16,8 @@ type column[T any] struct {
 	// wide leaves it out of tables unless -o wide asks for it.
 	wide bool
 	// of returns the value: a string, a bool, a number, a time.Time, a dueTime, a nextTime, a
-	// zoned, a time.Duration, a []string, an *object or a []*object. nil means that the value is
-	// unknown.
+	// chosenBy, a zoned, a time.Duration, a []string, an *object or a []*object. nil means that the
+	// value is unknown.
 	of func(*T) any
 }
 
@@ -160,6 +160,8 @@ func forPrograms(v any) any {
 		return forPrograms(v.at)
 	case nextTime:
 		return forPrograms(v.at)
+	case chosenBy:
+		return v.filter
 	case zoned:
 		return v.Format(time.RFC3339Nano)
 	case time.Time:

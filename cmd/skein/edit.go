@@ -24,9 +24,9 @@ type editPlace struct {
 	edit       func(context.Context, *inspect.Inspector, string, string, [][]byte, inspect.EditFunc) (inspect.Result, error)
 }
 
-// deadEdit edits payloads of a dead letter, and queuedEdit those of a queued job.
-var (
-	deadEdit = editPlace{
+// deadEdit is for edits of the payloads of a dead letter.
+func deadEdit() editPlace {
+	return editPlace{
 		place: inspect.PlaceDead,
 		what:  "dead letter",
 		flag:  "dead",
@@ -42,7 +42,11 @@ var (
 			return i.Edit(ctx, queue, inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: id, Payloads: named}), edit)
 		},
 	}
-	queuedEdit = editPlace{
+}
+
+// queuedEdit is for edits of the payloads of a queued job.
+func queuedEdit() editPlace {
+	return editPlace{
 		place: inspect.PlaceQueued,
 		what:  "queued job",
 		flag:  "queued",
@@ -58,7 +62,7 @@ var (
 			return i.EditJob(ctx, queue, id, named, edit)
 		},
 	}
-)
+}
 
 // edit returns the command that replaces a payload of a place.
 func (a *app) edit(short, example string, at editPlace) *cobra.Command {

@@ -56,6 +56,7 @@ func (a *app) errorsCommand() *cobra.Command {
 			found, err := i.Errors(ctx, o)
 			if err == nil || isPartial(err) {
 				a.saySample(&found)
+				a.sayLarger(len(found.Groups), found.Total, "errors")
 			}
 			if byQueue {
 				var parts []inspect.ErrorPart
@@ -70,7 +71,8 @@ func (a *app) errorsCommand() *cobra.Command {
 
 	addErrorsFlags(c.Flags(), &o, &state, &since)
 	c.Flags().BoolVar(&byQueue, "by-queue", false,
-		"a row for each queue of an error, with the value of --group for skein job and skein morgue")
+		"two rows for each queue of an error, one for its dead letters and one for its jobs, each with the value of "+
+			"--group for skein morgue or skein job")
 	return c
 }
 

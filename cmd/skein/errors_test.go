@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,6 +75,18 @@ func TestErrorsAreListedAndActedOn(t *testing.T) {
 	stats, err := inspect.New(store, inspect.Options{}).Stats(t.Context(), "orders")
 	if must(t, err); stats[0].Dead != 2 || stats[0].Held != 0 {
 		t.Errorf("%+v", stats[0].Counts)
+	}
+
+	file := filepath.Join(t.TempDir(), "dead.jsonl")
+	must(t, os.WriteFile(file, []byte(`{"id":"z","error":"no route","payloads":[{"data":"x"}]}`), 0o600))
+	if code, _, problems = runOn(t, store, "morgue", "import", "orders", file); code != 0 {
+		t.Fatal(problems)
+	}
+	for limit, want := range map[string]string{"1": "the 1 largest of 3 errors are listed; --limit raises", "3": ""} {
+		code, out, problems = runOn(t, store, "errors", "--limit", limit, "-o", "csv")
+		if code != 0 || !strings.HasPrefix(problems, want) || (want == "") != (problems == "") {
+			t.Errorf("%d %q:\n%s", code, problems, out)
+		}
 	}
 
 	for args, want := range map[string]string{

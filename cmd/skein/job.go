@@ -96,7 +96,7 @@ func (a *app) jobCommand() *cobra.Command {
 		a.edit(
 			"Replace a payload of a queued job; its time, its retries and its failure stay",
 			"skein job edit orders 42 --payload-file corrected.json --reason 'wrong sum'",
-			queuedEdit,
+			queuedEdit(),
 		),
 		a.track(
 			"track",
@@ -189,13 +189,10 @@ func (a *app) listJobs() *cobra.Command {
 			}
 
 			if claimed {
-				return list(a, claimedColumns, some(
-					i.Claimed(ctx, args[0], o),
-					func(j *inspect.ClaimedJob) bool { return match(&j.QueuedJob) },
-					l.o.Limit,
-				))
+				return listEntries(a, claimedColumns, &l, i.Claimed(ctx, args[0], o),
+					func(j *inspect.ClaimedJob) bool { return match(&j.QueuedJob) }, "jobs")
 			}
-			return list(a, jobColumns, some(i.Jobs(ctx, args[0], o), match, l.o.Limit))
+			return listEntries(a, jobColumns, &l, i.Jobs(ctx, args[0], o), match, "jobs")
 		},
 	)
 
@@ -263,7 +260,9 @@ func (a *app) listPayloads() *cobra.Command {
 				return nothingBut(ctx, i, args[0], args[1])
 			}
 
-			return list(a, payloadColumns, i.Payloads(ctx, args[0], args[1], o))
+			limit := o.Limit
+			o.Limit = oneMore(limit)
+			return listLimited(a, payloadColumns, i.Payloads(ctx, args[0], args[1], o), limit, "payloads")
 		},
 	)
 

@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"iter"
+	"math"
 	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
 )
 
 // orders are the values of --sort, named as in the HTTP API.
@@ -68,8 +70,12 @@ func (l *listFlags) options() (o inspect.ListOptions, err error) {
 	return o, err
 }
 
-// filter returns the time of --before. Stores can't filter by --before, --error and --tag. With
-// these flags the command itself filters the list, so filter removes the limit from o.
+// filtered reports whether the command itself filters the list: stores can't filter by --before,
+// --error and --tag.
+func (l *listFlags) filtered() bool { return l.before != "" || l.entryFilter != (entryFilter{}) }
+
+// filter returns the time of --before. It removes the limit of a filtered list from o, and else
+// raises it by one, to find out whether the list is cut at its limit.
 func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error) {
 	if err := l.entryFilter.check(); err != nil {
 		return before, err
@@ -77,7 +83,7 @@ func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error)
 	if l.before != "" {
 		before, err = parseTime("--before", l.before)
 	}
-	if l.before != "" || l.entryFilter != (entryFilter{}) {
+	if o.Limit = oneMore(o.Limit); l.filtered() {
 		o.Limit = 0
 	}
 	return before, err
@@ -98,6 +104,74 @@ func some[T any](items iter.Seq2[T, error], match func(*T) bool, limit int) iter
 				return
 			}
 		}
+	}
+}
+
+// oneMore returns the limit of a read that finds out whether a list is cut at its limit.
+func oneMore(limit int) int {
+	if limit <= 0 || limit == math.MaxInt {
+		return limit
+	}
+	return limit + 1
+}
+
+// listLimited lists at most limit items, 0 means all, and states on standard error that there are
+// more. After the limit it still reads items, for the error of a part that can't be reached.
+func listLimited[T any](a *app, cols columns[T], items iter.Seq2[T, error], limit int, what string) error {
+	shown := 0
+	err := list(a, cols, func(yield func(T, error) bool) {
+		for v, err := range items {
+			if err == nil {
+				if shown++; limit > 0 && shown > limit {
+					continue
+				}
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	})
+	if limit > 0 && shown > limit {
+		_, _ = fmt.Fprintln(a.stderr, moreThan(limit, what))
+	}
+	return err
+}
+
+// moreThan states that a list is cut at its limit.
+func moreThan(limit int, what string) string {
+	return fmt.Sprintf("there are more than %s %s; --limit 0 lists all", figures.Exact(int64(limit)), what)
+}
+
+// listEntries lists the entries that match, at most as many as --limit allows, and states on
+// standard error that there are more. A filtered list is not read on after its limit, since the next
+// match may be far away.
+func listEntries[T any](
+	a *app, cols columns[T], l *listFlags, entries iter.Seq2[T, error], match func(*T) bool, what string,
+) error {
+	if !l.filtered() {
+		return listLimited(a, cols, entries, l.o.Limit, what)
+	}
+
+	shown := 0
+	err := list(a, cols, some(entries, func(v *T) bool {
+		is := match(v)
+		if is {
+			shown++
+		}
+		return is
+	}, l.o.Limit))
+	if shown > 0 && shown == l.o.Limit {
+		_, _ = fmt.Fprintf(a.stderr, "the list ends at its limit of %s %s, and more may match; --limit 0 lists all\n",
+			figures.Exact(int64(shown)), what)
+	}
+	return err
+}
+
+// sayLarger states on standard error that a list is cut at the largest of its items.
+func (a *app) sayLarger(shown, total int, what string) {
+	if shown < total {
+		_, _ = fmt.Fprintf(a.stderr, "the %s largest of %s %s are listed; --limit raises that number\n",
+			figures.Exact(int64(shown)), figures.Exact(int64(total)), what)
 	}
 }
 

@@ -32,7 +32,7 @@ func (a *app) morgueCommand() *cobra.Command {
 		a.edit(
 			"Replace a payload of a dead letter; the dead letter stays in the morgue",
 			"skein morgue edit orders 42 --payload-file corrected.json",
-			deadEdit,
+			deadEdit(),
 		),
 		a.onDead(
 			"rm",
@@ -58,9 +58,9 @@ func (a *app) listMorgue() *cobra.Command {
 				return err
 			}
 
-			return list(a, deadColumns, some(i.Morgue(ctx, args[0], o), func(d *inspect.DeadLetter) bool {
+			return listEntries(a, deadColumns, &l, i.Morgue(ctx, args[0], o), func(d *inspect.DeadLetter) bool {
 				return l.Holds(d.LastError, d.Tags) && (before.IsZero() || d.ChangedAt.Before(before))
-			}, l.o.Limit))
+			}, "dead letters")
 		})
 
 	l.add(c.Flags())
@@ -80,6 +80,7 @@ func (a *app) listGroups() *cobra.Command {
 		cobra.ExactArgs(1),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			groups, err := i.Groups(ctx, args[0], limit)
+			a.sayLarger(len(groups.Groups), groups.Total, "groups")
 			return list(a, groupColumns, all(groups.Groups, err))
 		},
 	)

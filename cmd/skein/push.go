@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -26,7 +28,7 @@ type bytesFlags struct {
 func (b *bytesFlags) add(f *pflag.FlagSet, name, what string) {
 	b.name, b.set = name, f
 	f.StringVar(&b.text, name, "", what+", as `TEXT`")
-	f.StringVar(&b.file, name+"-file", "", what+": the whole content of this `FILE`; - is standard input")
+	f.StringVar(&b.file, name+"-file", "", what+": the content of this `FILE`, without the line end behind JSON; - is standard input")
 	f.StringVar(&b.base64, name+"-base64", "", what+", in standard `BASE64`")
 }
 
@@ -50,10 +52,20 @@ func (b *bytesFlags) bytes(stdin io.Reader) (data []byte, there bool, err error)
 		if data, err = read(b.file, stdin); err != nil {
 			return nil, false, fmt.Errorf("%w: --%s-file: %w", errUsage, b.name, err)
 		}
+		data = withoutLineEnd(data)
 	default:
 		data = []byte(b.text)
 	}
 	return data, given == 1, nil
+}
+
+// withoutLineEnd returns JSON without a last line end. Editors and echo add one, which would make it
+// another payload than the one that programs push. Other bytes stay as they are.
+func withoutLineEnd(data []byte) []byte {
+	if !json.Valid(data) {
+		return data
+	}
+	return bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
 }
 
 func read(file string, stdin io.Reader) ([]byte, error) {

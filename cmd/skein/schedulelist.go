@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
-	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,39 +17,27 @@ import (
 // list has no limit.
 const stateReads = 10_000
 
-// scheduleState is a value of --state. Values have the names that the dashboard has for them.
-type scheduleState struct {
-	name  string
-	holds func(s *inspect.Schedule, queuePaused bool) bool
-}
-
-// scheduleStates are the states, worst first. The state of a schedule is the first that holds.
-var scheduleStates = [...]scheduleState{
-	{"broken", func(s *inspect.Schedule, _ bool) bool { return s.Broken != "" && !s.Paused }},
-	{"late", func(s *inspect.Schedule, queuePaused bool) bool { return s.Late >= wrong.LateTick && !queuePaused }},
-	{"missed", func(s *inspect.Schedule, _ bool) bool {
-		n := len(s.Recent)
-		return !s.Paused && n > 0 && s.Recent[n-1].Outcome == core.TickMissed
-	}},
-	{"paused", func(s *inspect.Schedule, _ bool) bool { return s.Paused }},
-}
-
-// scheduleStateNames returns the values of --state, worst first.
+// scheduleStateNames returns the values of --state, worst first. They are names that the dashboard
+// has too.
 func scheduleStateNames() (names []string) {
-	for at := range scheduleStates {
-		names = append(names, scheduleStates[at].name)
+	for _, state := range []wrong.ScheduleState{
+		wrong.ScheduleBroken, wrong.ScheduleLate, wrong.ScheduleMissed, wrong.SchedulePaused,
+	} {
+		names = append(names, state.String())
 	}
 	return names
 }
 
-// stateOf returns the state of a schedule, or "" if it has none of scheduleStates.
-func stateOf(s *inspect.Schedule, queuePaused bool) string {
-	for at := range scheduleStates {
-		if scheduleStates[at].holds(s, queuePaused) {
-			return scheduleStates[at].name
-		}
-	}
-	return ""
+// stateOf returns the state of a schedule.
+func stateOf(s *inspect.Schedule, queuePaused bool) wrong.ScheduleState {
+	n := len(s.Recent)
+	return wrong.ScheduleFacts{
+		Broken:      s.Broken != "",
+		Missed:      n > 0 && s.Recent[n-1].Outcome == core.TickMissed,
+		Paused:      s.Paused,
+		QueuePaused: queuePaused,
+		Late:        s.Late,
+	}.State()
 }
 
 func (a *app) listSchedules() *cobra.Command {
@@ -123,7 +109,7 @@ func (a *app) listSchedulesInState(
 						figures.Exact(stateReads))
 					return
 				}
-				if stateOf(&s, paused) != state {
+				if stateOf(&s, paused).String() != state {
 					continue
 				}
 				if shown++; limit > 0 && shown > limit {
@@ -191,39 +177,4 @@ func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue
 			"its other ids may be late: skein schedule ls %s --state late\n", queue)
 	}
 	return err
-}
-
-// oneMore returns the limit of a read that finds out whether a list is cut at its limit.
-func oneMore(limit int) int {
-	if limit <= 0 || limit == math.MaxInt {
-		return limit
-	}
-	return limit + 1
-}
-
-// listLimited lists at most limit items, 0 means all, and states on standard error that there are
-// more. After the limit it still reads items, for the error of a part that can't be reached.
-func listLimited[T any](a *app, cols columns[T], items iter.Seq2[T, error], limit int, what string) error {
-	shown := 0
-	err := list(a, cols, func(yield func(T, error) bool) {
-		for v, err := range items {
-			if err == nil {
-				if shown++; limit > 0 && shown > limit {
-					continue
-				}
-			}
-			if !yield(v, err) {
-				return
-			}
-		}
-	})
-	if limit > 0 && shown > limit {
-		_, _ = fmt.Fprintln(a.stderr, moreThan(limit, what))
-	}
-	return err
-}
-
-// moreThan states that a list is cut at its limit.
-func moreThan(limit int, what string) string {
-	return fmt.Sprintf("there are more than %s %s; --limit 0 lists all", figures.Exact(int64(limit)), what)
 }

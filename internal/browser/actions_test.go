@@ -17,7 +17,9 @@ import (
 // mark marks the row of an id in a list.
 func (b *tab) mark(id string) {
 	b.t.Helper()
-	b.do(chromedp.Click(fmt.Sprintf(`input[name=id][value=%s]`, quoted(id))))
+	box := fmt.Sprintf(`document.querySelector('input[name=id][value=%s]')`, quoted(id))
+	b.click(id, box)
+	b.until(box + "?.checked")
 }
 
 // Every action of every page, as a person does it: by a pointer, in view, with the question and

@@ -100,6 +100,15 @@ type damaged struct {
 	grown atomic.Bool
 	// silent reports whether the store gives no figures.
 	silent atomic.Bool
+	// listless reports whether it lists no jobs either.
+	listless atomic.Bool
+}
+
+func (s *damaged) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+	if s.listless.Load() {
+		return ports.JobsPage{}, errors.New("dial tcp 10.0.4.7:6379: i/o timeout")
+	}
+	return s.Store.Jobs(ctx, r)
 }
 
 func (s *damaged) QuarantinedShards(

@@ -37,3 +37,23 @@ func TestAnOpenPageOfASilentStore(t *testing.T) {
 	b.until("!(" + says + ") && !(" + off + ") && !(" + old + ")")
 	b.isClean("a store that was silent")
 }
+
+// An open page that can't be made while the store is silent keeps what it has, under the banner.
+func TestAnOpenListOfASilentStore(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.furnish()
+	b := h.tab(desk)
+	b.open("jobs?q=orders")
+	const (
+		says = `document.body.innerText.includes("The store is silent")`
+		off  = `[...document.querySelectorAll("form[method=post]")].every((f) => f.inert)`
+		rows = `!!document.querySelector("main.stale tbody tr") && document.querySelector(".banner[hidden] p")`
+	)
+
+	h.store.listless.Store(true)
+	h.store.silent.Store(true)
+	b.until(says + "&&" + off + "&&" + rows)
+	h.store.silent.Store(false)
+	h.store.listless.Store(false)
+	b.until("!(" + says + ") && !(" + off + ") && !document.querySelector('main.stale')")
+}

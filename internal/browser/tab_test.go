@@ -157,20 +157,28 @@ func (b *tab) press(text string) {
 // within is press, below an element.
 func (b *tab) within(element, text string) {
 	b.t.Helper()
-	type point struct{ X, Y float64 }
 	b.do(chromedp.Evaluate[chromedp.Void]("window.before = true"))
+	b.click(text, fmt.Sprintf(`[...(%s).querySelectorAll("button, a, summary")].find((e) => e.textContent.trim() === %s && e.getClientRects().length)`,
+		element, quoted(text)))
+	b.arrives()
+}
+
+// click clicks an element, the value of an expression, as a pointer does: in the middle of the
+// window, since bars cover the edges.
+func (b *tab) click(what, element string) {
+	b.t.Helper()
+	type point struct{ X, Y float64 }
 	found := eval[*point](b, fmt.Sprintf(`(() => {
-	  const e = [...(%s).querySelectorAll("button, a, summary")].find((e) => e.textContent.trim() === %s && e.getClientRects().length);
+	  const e = %s;
 	  if (!e) return null;
 	  e.scrollIntoView({block: "center"});
 	  const r = e.getClientRects()[0];
 	  return {X: r.x + r.width / 2, Y: r.y + r.height / 2};
-	})()`, element, quoted(text)))
+	})()`, element))
 	if found == nil {
-		b.t.Fatalf("there is no %q at %s: %s", text, eval[string](b, "location.href"), b.text())
+		b.t.Fatalf("there is no %q at %s: %s", what, eval[string](b, "location.href"), b.text())
 	}
 	b.do(chromedp.MouseClickXY(found.X, found.Y))
-	b.arrives()
 }
 
 // arrives waits until a page without the mark is open.

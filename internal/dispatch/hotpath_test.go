@@ -24,7 +24,7 @@ func newBelt(lanes int) *belt {
 	b := &belt{lanes: make([]dispatch.Lane, lanes), now: dispatch.Now{Local: scriptStart, Store: 1}}
 	b.node.Config = dispatch.Config{PollInterval: time.Second, LeaseTTL: 30 * time.Second, Prefetch: 256}
 	b.pool = b.node.NewPool(nil, lanes)
-	limit := dispatch.NewLimit()
+	limit := b.node.NewLimit()
 	limit.Change(dispatch.Bounds{Lanes: lanes}, nil, b.now)
 	b.shard = b.pool.NewShard(nil, 1, limit)
 	c := core.SchedulerConfig{Shards: core.Shards("orders", 1), PollInterval: time.Second}

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"math"
 	"slices"
+	"time"
 )
 
 // Bounds are how many batches of a queue may run at once. 0 is no bound.
@@ -11,6 +12,9 @@ type Bounds struct {
 	Total int
 	// Lanes is the bound of this server.
 	Lanes int
+	// Interval is the time between two starts over all servers, by the queue's rate. The server needs
+	// a slot for each batch.
+	Interval time.Duration
 }
 
 // Limit bounds how many lanes of the server run batches of one queue at once. Its bounds may change
@@ -19,6 +23,8 @@ type Limit struct {
 	bounds Bounds
 	// permits are those of the queue. They are nil until it has a bound over all servers.
 	permits *Permits
+	// slots are those of the queue's rate.
+	slots Slots
 	// pools are those that have shards of the queue.
 	pools []*Pool
 	// running counts the lanes that run a batch or are about to. claimed counts the batches that are
@@ -58,7 +64,14 @@ const (
 )
 
 // NewLimit returns the limit of a queue without bounds.
-func NewLimit() *Limit { return &Limit{} }
+func (n *Node) NewLimit() *Limit {
+	l := &Limit{}
+	l.slots = Slots{node: n, limit: l, size: 1}
+	return l
+}
+
+// Slots returns the slots of the queue's rate.
+func (l *Limit) Slots() *Slots { return &l.slots }
 
 // bounded reports whether there is any bound.
 func (l *Limit) bounded() bool { return l.bounds != Bounds{} }
@@ -67,13 +80,16 @@ func (l *Limit) bounded() bool { return l.bounds != Bounds{} }
 // until then. permits are those of the queue, the same in each call; they may be nil while there is
 // no bound over all servers.
 func (l *Limit) Change(b Bounds, permits *Permits, now Now) {
-	was := l.bounded()
+	was := l.bounds
 	l.bounds, l.permits = b, permits
 	if permits != nil {
 		permits.changed(l)
 	}
+	if b.Interval != was.Interval {
+		l.slots.reset()
+	}
 
-	if l.bounded() != was {
+	if l.bounded() != (was != Bounds{}) {
 		for _, p := range l.pools {
 			p.regroup(l)
 		}
@@ -101,10 +117,13 @@ func (p *Pool) regroup(l *Limit) {
 	}
 }
 
+// boundless is the limit of a queue that only its rate bounds. Numbers of batches may be added to it.
+const boundless = math.MaxInt / 2
+
 // most returns how many lanes may run now. For a queue with a bound over all servers these are the
 // permits that the server holds, up to its share.
 func (l *Limit) most() int {
-	most := math.MaxInt
+	most := boundless
 	if l.bounds.Total > 0 {
 		most = min(l.permits.held, l.permits.share, l.bounds.Total)
 	}
@@ -152,6 +171,13 @@ func (t *part) change(runnable, granted int) {
 	}
 }
 
+// use takes slots of the queue's rate, if it has one, or gives them back.
+func (t *part) use(slots int) {
+	if t.limit != nil && t.limit.bounds.Interval > 0 {
+		t.limit.slots.use(slots)
+	}
+}
+
 // ran adds to the lanes that run a batch or are about to, if there is a limit.
 func (t *part) ran(lanes int) {
 	if t.limit != nil {
@@ -170,7 +196,11 @@ func (l *Limit) claimable(beyond int) int {
 	if most == 0 { // no batch will start soon
 		beyond = 0
 	}
-	return most - l.running + beyond - l.claimed
+	may := most - l.running + beyond - l.claimed
+	if l.bounds.Interval > 0 {
+		may = min(may, l.slots.held()-l.claimed)
+	}
+	return may
 }
 
 // hold hides the jobs that a shard has in the store, until more may be claimed.
@@ -243,6 +273,9 @@ func (t *part) mayStart() int {
 	if t.place == placeReserved {
 		n++
 	}
+	if t.limit.bounds.Interval > 0 {
+		n = min(n, t.limit.slots.ready)
+	}
 	return max(0, n)
 }
 
@@ -254,6 +287,7 @@ func (t *part) start(s *Shard) bool {
 	case t.mayStart() > 0:
 		t.endReservation() // it is used
 		t.ran(1)
+		t.use(1)
 	default:
 		if s.hidden&heldRun == 0 {
 			s.hidden |= heldRun

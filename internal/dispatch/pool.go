@@ -42,6 +42,7 @@ const (
 	WakeLane      Kind = iota // Lane is to call Pool.Next
 	Turn                      // Shard has a grant, so its next turn is to be made
 	ReviewPermits             // Permits.Plan is to be called for the queues with a limit
+	ReviewSlots               // Slots.Plan is to be called for the queues with a rate
 	Look                      // Pool.Look is to be called at Pool.LookAt, and not at another time
 )
 
@@ -247,6 +248,9 @@ func (p *Pool) BatchEnded(l *Lane, ran, ok bool, took time.Duration, now Now) {
 
 	if limit := s.part.limit; limit != nil {
 		s.part.ran(-1)
+		if !ran {
+			s.part.use(-1)
+		}
 		limit.reserve(now)
 		p.dispatch(now)
 	}
@@ -283,6 +287,10 @@ func (p *Pool) Look(now Now) {
 
 // dispatch grants what is in demand and wakes lanes for runnable batches. It follows each change.
 func (p *Pool) dispatch(now Now) {
+	for _, t := range p.parts[1:] {
+		t.limit.slots.advance(now.Local)
+	}
+
 	if !p.node.ByHand && !p.node.stopped {
 		for _, t := range p.parts {
 			t.show()
@@ -292,8 +300,11 @@ func (p *Pool) dispatch(now Now) {
 		p.wakeLanes(now)
 		p.lookBy(p.order.nextLook(p, now))
 	}
+
 	for _, t := range p.parts[1:] {
 		t.limit.permits.review()
+		t.limit.slots.review(now)
+		p.lookForSlots(t, now)
 	}
 }
 
@@ -308,6 +319,15 @@ func (p *Pool) lookBy(at time.Time) {
 	}
 	p.lookAt = at
 	p.node.act(Action{Kind: Look, Pool: p})
+}
+
+// lookForSlots requests a look at the next slot of a part that has work for it. Looks are at least a
+// millisecond apart: more slots may have come by then.
+func (p *Pool) lookForSlots(t *part, now Now) {
+	at := t.limit.slots.comesAt()
+	if !at.IsZero() && (t.runnable > 0 || len(t.held) > 0 || t.holdsClaims()) {
+		p.lookBy(later(at, now.Local.Add(time.Millisecond)))
+	}
 }
 
 // runnable returns how many batches lanes may start now.

@@ -23,8 +23,9 @@ func TestRandomHistories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				s := newSim(t, build)
-				s.sees = len(s.pools) == 1 && (name == "lag" || name == "weighted")
+				rated := rapid.Bool().Draw(t, "rated")
+				s := newSim(t, build, rated)
+				s.sees = len(s.pools) == 1 && (name == "lag" || name == "weighted") && !rated
 				for range rapid.IntRange(0, 400).Draw(t, "steps") {
 					s.step(true)
 				}
@@ -46,7 +47,7 @@ func TestNoShardStarvesBesideAFullOne(t *testing.T) {
 	for name, build := range map[string]core.SchedulerFunc{"lag": core.Lag, "weighted": core.WeightedBy(nil)} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				s := newSim(t, build)
+				s := newSim(t, build, false)
 				for _, h := range s.shards {
 					s.push(h, 3)
 				}
@@ -81,6 +82,8 @@ type sim struct {
 	// sees is set if one scheduler sees all heads and never sleeps. Then no lane ever waits while
 	// there is work for it. Otherwise one may wait until something else happens.
 	sees bool
+	// rated is set if queues may have rates. Then a lane may wait for a slot.
+	rated bool
 }
 
 type simQueue struct {
@@ -92,6 +95,22 @@ type simQueue struct {
 	permits     *dispatch.Permits
 	review      bool
 	asked       *dispatch.PermitCall
+	// slots are the times of the slots that were granted and not used yet, and next is when the store
+	// has the next one. wants is the call for slots in flight.
+	slots    []time.Duration
+	next     time.Duration
+	wants    int
+	interval time.Duration // of that call
+}
+
+// ready returns how many of the slots have come.
+func (q *simQueue) ready(now time.Duration) (n int) {
+	for _, at := range q.slots {
+		if at <= now {
+			n++
+		}
+	}
+	return n
 }
 
 // most returns how many lanes may run the queue.
@@ -130,15 +149,15 @@ type simLane struct {
 	asks         *dispatch.Question
 }
 
-func newSim(t *rapid.T, build core.SchedulerFunc) *sim {
-	s := &sim{T: t, looks: make(map[*dispatch.Pool]bool)}
+func newSim(t *rapid.T, build core.SchedulerFunc, rated bool) *sim {
+	s := &sim{T: t, rated: rated, looks: make(map[*dispatch.Pool]bool)}
 	s.node.Config = dispatch.Config{
 		Owner: "self", PollInterval: time.Second, LeaseTTL: 30 * time.Second,
 		Prefetch: rapid.SampledFrom([]int{0, 256}).Draw(t, "prefetch"),
 	}
 
 	for range rapid.IntRange(1, 3).Draw(t, "queues") {
-		q := &simQueue{limit: dispatch.NewLimit(), permits: s.node.NewPermits(), share: math.MaxInt}
+		q := &simQueue{limit: s.node.NewLimit(), permits: s.node.NewPermits(), share: math.MaxInt}
 		s.queues = append(s.queues, q)
 		s.bound(q)
 	}
@@ -204,6 +223,8 @@ func (s *sim) carryOut() {
 			for _, q := range s.queues {
 				q.review = true
 			}
+		case dispatch.ReviewSlots:
+			// the loop that asks looks at all queues, as below
 		case dispatch.Look:
 			s.looks[a.Pool] = true
 		}
@@ -263,6 +284,14 @@ func (s *sim) step(busy bool) {
 		}
 	}
 
+	for _, q := range s.queues {
+		if q.wants > 0 {
+			may = append(may, func() { s.grantSlots(q, busy) })
+		} else if q.bounds.Interval > 0 {
+			may = append(may, func() { s.askForSlots(q) })
+		}
+	}
+
 	if len(may) == 0 || rapid.IntRange(0, 9).Draw(s.T, "time passes") == 0 {
 		s.pass()
 	} else {
@@ -296,11 +325,55 @@ func (s *sim) pass() {
 	}
 }
 
+// askForSlots lets the server ask for slots, if it wants some.
+func (s *sim) askForSlots(q *simQueue) {
+	if want, call, _ := q.limit.Slots().Plan(s.time()); call {
+		q.wants, q.interval = want, q.bounds.Interval
+	}
+}
+
+// grantSlots ends a call for slots. While it is busy, other servers take some, and calls fail.
+func (s *sim) grantSlots(q *simQueue, busy bool) {
+	want := q.wants
+	q.wants = 0
+	if q.bounds.Interval != q.interval { // the rate is another one
+		q.limit.Slots().Granted(want, want, s.time().Local, s.time())
+		return
+	}
+	if busy && rapid.IntRange(0, 4).Draw(s.T, "slots fail") == 0 {
+		drop := rapid.Bool().Draw(s.T, "drop")
+		if drop {
+			q.slots = nil
+		}
+		q.limit.Slots().Refused(drop, s.time().Local.Add(10*time.Millisecond), s.time())
+		return
+	}
+
+	first := max(q.next, s.now)
+	if busy {
+		first += time.Duration(rapid.IntRange(0, 3).Draw(s.T, "taken")) * q.bounds.Interval
+	}
+	granted, at := 0, first
+	for ; granted < want && at <= s.now+dispatch.LookAhead; granted++ {
+		q.slots = append(q.slots, at)
+		at += q.bounds.Interval
+	}
+	q.next = at
+	q.limit.Slots().Granted(want, granted, scriptStart.Add(first), s.time())
+}
+
 // bound gives a queue other bounds.
 func (s *sim) bound(q *simQueue) {
+	was := q.bounds.Interval
 	q.bounds = dispatch.Bounds{Total: rapid.IntRange(0, 3).Draw(s.T, "total"), Lanes: rapid.IntRange(0, 3).Draw(s.T, "lanes")}
 	if q.bounds.Total == 0 {
 		q.share = math.MaxInt
+	}
+	if s.rated && rapid.Bool().Draw(s.T, "rated") {
+		q.bounds.Interval = time.Duration(rapid.SampledFrom([]int{1, 10, 70}).Draw(s.T, "interval")) * time.Millisecond
+	}
+	if q.bounds.Interval != was {
+		q.slots, q.next = nil, s.now
 	}
 	q.limit.Change(q.bounds, q.permits, s.time())
 }
@@ -323,6 +396,7 @@ func (s *sim) follow(l *simLane, step dispatch.Step) {
 	switch l.asks = step.Ask; {
 	case step.Run != nil:
 		l.shard = step.Run.Of.(*simShard)
+		s.useSlot(l.shard.queue)
 		if running := s.running(l.shard.queue); running > l.shard.queue.most() {
 			s.Fatalf("%d lanes run a queue of which %d may", running, l.shard.queue.most())
 		}
@@ -330,6 +404,17 @@ func (s *sim) follow(l *simLane, step dispatch.Step) {
 		l.waits = true
 		l.pool.Wait(&l.Lane, s.time())
 	}
+}
+
+// useSlot uses a slot that has come, for a lane that is about to run a batch.
+func (s *sim) useSlot(q *simQueue) {
+	if q.bounds.Interval == 0 {
+		return
+	}
+	if q.ready(s.now) == 0 {
+		s.Fatalf("a batch starts at %v, and the slots are at %v", s.now, q.slots)
+	}
+	q.slots = q.slots[1:]
 }
 
 // take starts a batch of the lane's shard, if there is one.
@@ -352,6 +437,9 @@ func (s *sim) end(l *simLane) {
 	if ran {
 		h.running--
 		h.pool.Show(h.Shard, h.view(), false, s.time())
+	}
+	if q := h.queue; !ran && q.bounds.Interval > 0 { // the slot is free again
+		q.slots = append([]time.Duration{s.now}, q.slots...)
 	}
 	l.runs, l.shard = false, nil
 	l.pool.BatchEnded(&l.Lane, ran, ran, time.Duration(rapid.IntRange(0, 3).Draw(s.T, "took"))*time.Millisecond, s.time())

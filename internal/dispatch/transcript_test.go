@@ -104,7 +104,7 @@ func (w *script) head(s string) core.Head {
 
 func (w *script) event(name string, args []string) {
 	events := map[string]func(args []string){
-		"at": w.at, "prefetch": w.prefetch, "scheduler": w.scheduler, "limit": w.limit, "permits": w.newPermits, "pool": w.pool,
+		"at": w.at, "prefetch": w.prefetch, "scheduler": w.scheduler, "limit": w.limit, "permits": w.newPermits, "rate": w.rate, "ask": w.ask, "slots": w.slots, "pool": w.pool,
 		"shards": w.setShards, "next": w.next, "answer": w.answer, "ended": w.ended, "taken": w.taken, "show": w.show,
 		"carry": w.carry, "answered": w.answered, "lost": w.lost, "await": w.await, "hand": w.hand, "look": w.look, "lanes": w.setLanes,
 		"by-hand": func([]string) { w.node.ByHand = true }, "stop": func([]string) { w.node.Stop() }, "plan": w.plan, "granted": w.granted, "failed": w.failed, "freed": w.freed,
@@ -127,6 +127,8 @@ func (w *script) actions() {
 			w.say("turn of %s for %d", a.Shard.Of.(*scriptShard).name, a.Shard.Granted())
 		case dispatch.ReviewPermits:
 			w.say("review permits")
+		case dispatch.ReviewSlots:
+			w.say("review slots")
 		case dispatch.Look:
 			w.say("look at %v", a.Pool.LookAt().Sub(scriptStart))
 		}
@@ -164,9 +166,28 @@ func (w *script) newPermits(args []string) {
 	w.limitOf(args[0]).Change(b, w.permits[args[0]], w.time())
 }
 
+// rate takes a queue and the interval of its rate.
+func (w *script) rate(args []string) {
+	w.limitOf(args[0]).Change(dispatch.Bounds{Interval: w.duration(args[1])}, nil, w.time())
+}
+
+// ask lets a queue ask for slots, if it wants some.
+func (w *script) ask(args []string) {
+	if want, call, wait := w.limitOf(args[0]).Slots().Plan(w.time()); call {
+		w.say("asks for %d slots", want)
+	} else {
+		w.say("asks again in %v", wait)
+	}
+}
+
+// slots takes a queue, how many slots it has asked for, how many it is granted, and the first.
+func (w *script) slots(args []string) {
+	w.limitOf(args[0]).Slots().Granted(w.int(args[1]), w.int(args[2]), scriptStart.Add(w.duration(args[3])), w.time())
+}
+
 func (w *script) limitOf(queue string) *dispatch.Limit {
 	if w.limits[queue] == nil {
-		w.limits[queue] = dispatch.NewLimit()
+		w.limits[queue] = w.node.NewLimit()
 	}
 	return w.limits[queue]
 }

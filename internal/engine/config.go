@@ -24,6 +24,7 @@ type Store interface {
 	Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error)
 	ports.Consumer
 	ports.Permitter
+	ports.Limiter
 	ports.Registry
 	ticks.Store
 	// Stats is that of ports.Inspector. A node with Config.RecoverOrphans calls it, and one that removes
@@ -45,6 +46,8 @@ type Queue struct {
 	MaxLanes int
 	// MaxRunning bounds how many batches of the queue run at once over all nodes. 0: no bound.
 	MaxRunning int
+	// Rate is at which rate batches of the queue start over all nodes. The zero Rate is no bound.
+	Rate core.Rate
 	// Keep is which dead letters are kept. The zero value keeps all.
 	Keep core.Retention
 	// PerJob is how many payloads of an id a handler gets at once, and Bytes how many bytes of
@@ -57,6 +60,9 @@ type Queue struct {
 	generation atomic.Int64
 	// refused is set if the store meanwhile has the queue with another shard count.
 	refused atomic.Bool
+	// inForceRate is the rate of its starts, and rates are the calls for slots.
+	inForceRate atomic.Pointer[core.Rate]
+	rates       rates
 	// inForce are the bounds of its batches. limit has them too, for the dispatcher. permits are nil
 	// until the queue has a bound over all nodes.
 	inForce atomic.Pointer[dispatch.Bounds]

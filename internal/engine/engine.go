@@ -57,6 +57,7 @@ func New(store Store, cfg Config) *Engine {
 
 			nodesChanged: make(chan struct{}, 1),
 			permitsNow:   make(chan struct{}, 1),
+			slotsNow:     make(chan struct{}, 1),
 			ticksNow:     make(chan struct{}, 1),
 
 			dispatcher: dispatch.Node{Config: dispatch.Config{
@@ -174,6 +175,7 @@ func (e *Engine) serve(ctx context.Context) {
 	endLoops := e.startLoops(
 		e.maintainLeases,
 		e.maintainPermits,
+		e.takeSlots,
 		e.shareShards,
 		e.recordAll,
 		func(<-chan struct{}) { e.checkSettings() },

@@ -80,6 +80,7 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 						Running:       6,
 						Busy:          2,
 						Claimed:       claimed - 6,
+						Code:          map[string]string{core.SettingMaxLanes: "2"},
 					},
 				},
 			},

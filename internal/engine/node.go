@@ -58,6 +58,8 @@ type node struct {
 	// them.
 	permits    []*permits
 	permitsNow chan struct{}
+	// slotsNow wakes the loop that takes slots of queues with a rate.
+	slotsNow chan struct{}
 	// ticksNow asks for a look at schedules: a lease was acquired.
 	ticksNow chan struct{}
 	// turnSlots bound the turns in flight, and hangs counts those that recently began to take too

@@ -132,7 +132,7 @@ func TestFailedCallsHaveTheirNames(t *testing.T) {
 			}
 		})
 
-		want := map[string]bool{"declare": true, "listen": true, "permits": true, "orphans": true}
+		want := map[string]bool{"declare": true, "listen": true, "permits": true, "orphans": true, "settings": true}
 		if diff := cmp.Diff(want, calls); diff != "" {
 			t.Errorf("calls that failed (-want +got):\n%s", diff)
 		}

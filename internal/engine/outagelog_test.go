@@ -85,7 +85,7 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedEachMinute(t *testing.T) {
 		n.link.set(up)
 		w.sleep(20 * time.Second)
 		if diff := cmp.Diff(
-			map[string]int{"poll": 1, "look": 1, "announce": 1, "record": 1, "acquire": 1, "renew": 1, "turn": 1},
+			map[string]int{"poll": 1, "look": 1, "read": 1, "announce": 1, "record": 1, "acquire": 1, "renew": 1, "turn": 1},
 			n.log.countByLoop("answers again"),
 		); diff != "" {
 			w.Errorf("lines that say that the store is back (-want +got):\n%s\n%v", diff, n.log)

@@ -35,14 +35,16 @@ type permits struct {
 
 // followCode gives a queue that the node begins to serve the bounds of the program.
 func (n *node) followCode(q *Queue) {
-	q.limit = dispatch.NewLimit()
+	q.limit = n.dispatcher.NewLimit()
+	q.rates.status = n.outages.Loop("rate", core.Shard{})
 	n.keepDeadLetters(q, core.Settings{})
-	n.bound(q, q.boundsBy(core.Settings{}))
+	n.bound(q, core.Settings{})
 }
 
-// bound gives a queue bounds of its batches, at any time. It reports whether the queue has permits
-// for the first time.
-func (n *node) bound(q *Queue, b dispatch.Bounds) (first bool) {
+// bound gives a queue bounds of its batches, at any time: what operators have set, else the program's.
+// It reports whether the queue has permits for the first time.
+func (n *node) bound(q *Queue, s core.Settings) (first bool) {
+	b, rate := q.boundsBy(s)
 	n.pooling.Lock()
 	defer n.unlockPools()
 	p := q.permits.Load()
@@ -57,6 +59,7 @@ func (n *node) bound(q *Queue, b dispatch.Bounds) (first bool) {
 		state = p.state
 	}
 	q.inForce.Store(&b)
+	q.inForceRate.Store(&rate)
 	q.limit.Change(b, state, n.now())
 	return first
 }

@@ -64,6 +64,8 @@ func (n *node) unlockPools() {
 			signal(a.Shard.Of.(*shard).wake)
 		case dispatch.ReviewPermits:
 			signal(n.permitsNow)
+		case dispatch.ReviewSlots:
+			signal(n.slotsNow)
 		}
 	}
 }

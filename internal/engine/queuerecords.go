@@ -63,22 +63,26 @@ func (e *Engine) applySettings(q *Queue, s core.Settings) {
 	q.settings = s
 	q.following.Store(s.Version)
 	e.keepDeadLetters(q, s)
-	if e.bound(q, q.boundsBy(s)) {
+	if e.bound(q, s) {
 		e.subscribeAnew()
 	}
 	e.logSettings(q, was, s)
 }
 
 // boundsBy returns the bounds of the queue's batches: what operators have set, else the program's.
-func (q *Queue) boundsBy(s core.Settings) dispatch.Bounds {
-	b := dispatch.Bounds{Total: q.MaxRunning, Lanes: q.MaxLanes}
+func (q *Queue) boundsBy(s core.Settings) (b dispatch.Bounds, rate core.Rate) {
+	b, rate = dispatch.Bounds{Total: q.MaxRunning, Lanes: q.MaxLanes}, q.Rate
 	if n, set := s.MaxRunning(); set {
 		b.Total = n
 	}
 	if n, set := s.MaxLanes(); set {
 		b.Lanes = n
 	}
-	return b
+	if r, set := s.Rate(); set {
+		rate = r
+	}
+	b.Interval = rate.Interval()
+	return b, rate
 }
 
 // inCode returns what the program says for each setting of the queue that it gives a value, by name.
@@ -92,6 +96,9 @@ func (q *Queue) inCode() map[string]string {
 		if n > 0 {
 			values[name] = strconv.FormatInt(n, 10)
 		}
+	}
+	if q.Rate != (core.Rate{}) {
+		values[core.SettingRate] = q.Rate.String()
 	}
 	if q.Keep.Age > 0 {
 		values[core.SettingMorgueAge] = q.Keep.Age.String()

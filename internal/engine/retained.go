@@ -55,7 +55,7 @@ func (e *Engine) expireDeadLetters(stop <-chan struct{}) {
 		Call:     e.callContext,
 		Last:     e.lastContext,
 		Node:     e.cfg.Node,
-		Log:      e.log,
+		Logger:   e.log,
 		Observer: e.observer,
 		Outages:  e.outages,
 	}).Run(stop)

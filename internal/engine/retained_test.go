@@ -57,27 +57,27 @@ func TestDeadLettersOfAnAgeAreRemoved(t *testing.T) {
 		w.declare(3)
 		w.set(core.SettingChange{Name: core.SettingMorgueAge, Value: "1h"})
 		w.pause()
-		w.bury(numbered("early", 700)...)
+		w.bury(numbered("early", 1500)...)
 		w.sleep(30 * time.Minute)
 		w.bury("late")
 
 		o := &expirySeen{}
 		n := w.start(each(succeed), spread, shards(3), func(s *setup) { s.Observer = o })
 		w.sleep(29 * time.Minute)
-		w.wantDead(701)
+		w.wantDead(1501)
 		w.sleep(3 * time.Minute)
 		w.wantDead(1)
 		w.sleep(30 * time.Minute)
 		w.wantDead(0)
 		n.wantLines(1, "level=INFO", "dead letters are removed")
-		if got := o.expired.Load(); got != 701 {
-			t.Errorf("the observer was told of %d dead letters, want 701", got)
+		if got := o.expired.Load(); got != 1501 {
+			t.Errorf("the observer was told of %d dead letters, want 1501", got)
 		}
 
 		// One entry of the audit, which ends after an hour.
 		w.wantAudit(0)
 		w.sleep(time.Hour)
-		w.wantAudit(701)
+		w.wantAudit(1501)
 	})
 }
 
@@ -121,6 +121,7 @@ func TestDeadLettersOverANumberAreRemovedOldestFirst(t *testing.T) {
 		w.set(setting(core.SettingMorgueCount, 3))
 		w.sleep(9 * time.Minute)
 		w.wantDead(12)
+		w.set(setting(core.SettingMaxLanes, 4)) // another setting changes nothing of that
 		w.sleep(2*time.Minute + announces)
 		w.wantDead(3)
 

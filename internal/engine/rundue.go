@@ -90,12 +90,15 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	}
 }
 
-// runDue works one shard until it has no due job, or until other nodes have all permits of its
-// queue.
+// runDue works one shard until it has no due job, until other nodes have all permits of its queue, or
+// until the queue's rate allows no start.
 func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 	defer s.queue.permits.Load().release()
 	for ctx.Err() == nil {
 		if ok, err := s.queue.permits.Load().obtain(ctx); err != nil || !ok {
+			return jobs, err
+		}
+		if ok, err := s.obtainSlot(); err != nil || !ok {
 			return jobs, err
 		}
 
@@ -120,6 +123,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 			return jobs, nil
 		}
 
+		s.queue.rates.spare = false
 		s.pool.lanes[0].execute(s, b)
 		for i := range b.Claims {
 			if _, _, ran := b.Execution(i, 0); ran {
@@ -128,6 +132,13 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		}
 	}
 	return jobs, nil
+}
+
+// hasWork reports whether the shard has a job that may start now, as far as is known.
+func (s *shard) hasWork() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claims.unstarted() > 0 || s.turns.claim().DueBy(s.now())
 }
 
 // hasFinished reports whether the shard has settlements to send under its lease.

@@ -81,7 +81,7 @@ func ofProcess() []Metric {
 			Unit:   "calls",
 			Labels: []Label{
 				one("call", "acquire", "turn", "renew", "release", "declare", "announce", "record",
-					"permits", "orphans", "poll", "ticks", "fire", "settings", "retention", "listen"),
+					"permits", "rate", "orphans", "poll", "ticks", "fire", "settings", "retention", "listen"),
 				one("kind", "refused", "full", "unreachable", "unknown"),
 			},
 			Help: "Calls of servers to the store that failed. Pushes are in skein_pushes_total.",

@@ -167,7 +167,7 @@ func ofQueues() []Metric {
 			Source: Store,
 			By:     "Stats",
 			Unit:   "",
-			Labels: []Label{queue(), one("setting", "max_lanes", "max_running", "morgue_age_seconds", "morgue_count")},
+			Labels: []Label{queue(), one("setting", "max_lanes", "max_running", "morgue_age_seconds", "morgue_count", "rate_per_second")},
 			Help: "The values of the settings that operators have set of the queue; 0 is no limit. " +
 				"A setting that is unset has no series.",
 		},

@@ -37,7 +37,7 @@ func TestEveryLogRecordIsInTheTable(t *testing.T) {
 	for _, dir := range []string{".", "core", "inspect", "ports", "ports/storekit", "adapters/memory", "adapters/redis", "adapters/postgres"} {
 		newLogSource(t, dir).scan(code)
 	}
-	newLogSource(t, "internal/engine", "internal/engine/execution", "internal/engine/guard", "internal/engine/membership", "internal/engine/report", "internal/engine/ticks").scan(code)
+	newLogSource(t, "internal/engine", "internal/engine/execution", "internal/engine/guard", "internal/engine/membership", "internal/engine/report", "internal/engine/retention", "internal/engine/ticks").scan(code)
 	table := loggedInTable(t)
 	for _, m := range slices.Sorted(maps.Keys(code)) {
 		is, said := code[m], table[m]

@@ -139,7 +139,7 @@ func (c *call) cancel(b *CancelBody) (*BulkReply, error) {
 // EditBody names payloads of a dead letter or of a queued job, and their replacements.
 type EditBody struct {
 	ID      string        `json:"id" doc:"the id of the dead letter or the job"`
-	Edits   []Replacement `json:"edits" doc:"the replacements, at most 1,000 payloads"`
+	Edits   []Replacement `json:"edits" doc:"the replacements, at most 1,000 payloads; one whose old bytes are not there, or are the new ones, changes nothing"`
 	NotJSON bool          `json:"not_json,omitempty" doc:"accept new payloads that are not JSON in place of those that are"`
 }
 

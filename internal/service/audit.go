@@ -1,6 +1,7 @@
 package service
 
 import (
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -37,6 +38,21 @@ type AuditRow struct {
 	Handled int           `json:"handled" class:"public" doc:"the number of changed entries, as far as it is known"`
 	Took    time.Duration `json:"took_seconds" class:"public" wide:"true" doc:"its duration in seconds; 0 until it has ended"`
 	Error   string        `json:"error,omitempty" class:"quoting" doc:"the error that stopped it; absent if it is done"`
+}
+
+// ChosenBy describes in one text what has chosen the entries of the action: prefix, group and filter.
+func (a *AuditRow) ChosenBy() string {
+	var parts []string
+	if a.Prefix != "" {
+		parts = append(parts, "prefix "+a.Prefix)
+	}
+	if a.Group != "" {
+		parts = append(parts, "group "+a.Group)
+	}
+	if a.Filter != "" {
+		parts = append(parts, a.Filter)
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (c *call) audit(q *AuditQuery) (*List[AuditRow], error) {

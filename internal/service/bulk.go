@@ -166,12 +166,12 @@ func matching[E any](
 	return chosen, o, nil
 }
 
-// kindOfJobs returns the jobs of a kind that match.
-type kindOfJobs func(match func(inspect.QueuedJob) bool, o inspect.BulkOptions) inspect.JobSelection
+// KindOfJobs returns the jobs of a kind that match.
+type KindOfJobs func(match func(inspect.QueuedJob) bool, o inspect.BulkOptions) inspect.JobSelection
 
 // selectJobs returns the jobs that a body names, or those of a kind that match. payloads is the
 // number of payloads of each job that a page of the action has.
-func (c *call) selectJobs(b *BulkBody, kind kindOfJobs, payloads int) (inspect.JobSelection, error) {
+func (c *call) selectJobs(b *BulkBody, kind KindOfJobs, payloads int) (inspect.JobSelection, error) {
 	if err := b.check(0); err != nil {
 		return inspect.JobSelection{}, err
 	}
@@ -195,7 +195,7 @@ func (c *call) selectJobs(b *BulkBody, kind kindOfJobs, payloads int) (inspect.J
 
 // onJobs acts on the jobs that a body names, or on those of a kind that match.
 func (c *call) onJobs(
-	b *BulkBody, kind kindOfJobs, act func(context.Context, string, inspect.JobSelection) (inspect.Result, error),
+	b *BulkBody, kind KindOfJobs, act func(context.Context, string, inspect.JobSelection) (inspect.Result, error),
 ) (*BulkReply, error) {
 	jobs, err := c.selectJobs(b, kind, noPayloads)
 	if err != nil {

@@ -3,11 +3,11 @@ package service
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/versions"
 )
 
 // ErrorsQuery chooses groups of errors.
@@ -18,7 +18,7 @@ type ErrorsQuery struct {
 	Tag     string    `query:"tag" doc:"only jobs and dead letters with this tag; all counts are then of those that were read"`
 	Text    string    `query:"text" doc:"only errors with this text, also in one of those that were read; refused if errors are redacted"`
 	Limit   int       `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of groups, the largest first"`
-	Entries int       `query:"entries" max:"100" doc:"the number of jobs and dead letters of each group to show"`
+	Entries int       `query:"entries" max:"100" doc:"the number of jobs and dead letters of each group to show, each with its newest failure"`
 	Group   string    `query:"group" doc:"with entries: show those of this group only, by the value of group of its row"`
 }
 
@@ -142,11 +142,8 @@ func (c *call) viewed() ([]string, error) {
 	return names, nil
 }
 
-// served is a version of the servers of a queue.
-type served struct{ queue, version string }
-
-// starts are the first known starts of servers, by their version and each queue that they serve.
-type starts map[served]time.Time
+// starts are the first known starts of servers, by each queue that they serve, and their version.
+type starts map[string]versions.Starts
 
 // starts returns the starts of versions on servers that are known now, or none if the caller may not
 // view servers. all is true if the request was for all queues.
@@ -166,10 +163,10 @@ func startsOf(nodes []inspect.Node) starts {
 	first := starts{}
 	for _, n := range nodes {
 		for _, queue := range n.Queues {
-			of := served{queue, n.Version}
-			if at, known := first[of]; !known || n.StartedAt.Before(at) {
-				first[of] = n.StartedAt
+			if first[queue] == nil {
+				first[queue] = versions.Starts{}
 			}
+			first[queue].Add(n.Version, n.StartedAt)
 		}
 	}
 	return first
@@ -185,12 +182,13 @@ func (first starts) before(g *inspect.ErrorGroup) (version string) {
 		return ""
 	}
 	var last time.Time
-	for of, at := range first {
-		since := g.First.Sub(at)
-		later := cmp.Or(at.Compare(last), cmp.Compare(of.version, version)) > 0
-		if later && since >= 0 && since < startExplains &&
-			slices.ContainsFunc(g.Parts, func(p inspect.ErrorPart) bool { return p.Queue == of.queue }) {
-			last, version = at, of.version
+	for _, queue := range g.Queues() {
+		for of, at := range first[queue] {
+			since := g.First.Sub(at)
+			later := cmp.Or(at.Compare(last), cmp.Compare(of, version)) > 0
+			if later && since >= 0 && since < startExplains {
+				last, version = at, of
+			}
 		}
 	}
 	return version

@@ -23,8 +23,9 @@ func TestStartsOfVersions(t *testing.T) {
 	}
 
 	first := startsOf(nodes)
-	if len(first) != versions*queues {
-		t.Errorf("%d starts, want %d", len(first), versions*queues)
+	if len(first) != queues || len(first["q7"]) != versions {
+		t.Errorf("starts of %d queues, of %d versions in one; want %d and %d",
+			len(first), len(first["q7"]), queues, versions)
 	}
 	for at, want := range map[time.Duration]string{
 		time.Hour:                     "",   // all are too old
@@ -52,18 +53,20 @@ func TestAnErrorBeginsWithAVersion(t *testing.T) {
 		of   starts
 		want string
 	}{
-		"at once":             {starts{{"orders", "v2"}: ago(0)}, "v2"},
-		"just before the end": {starts{{"orders", "v2"}: ago(startExplains - 1)}, "v2"},
-		"too long ago":        {starts{{"orders", "v2"}: ago(startExplains)}, ""},
-		"after the error":     {starts{{"orders", "v2"}: ago(-1)}, ""},
-		"of another queue":    {starts{{"mails", "v2"}: ago(time.Minute)}, ""},
+		"at once":             {starts{"orders": {"v2": ago(0)}}, "v2"},
+		"just before the end": {starts{"orders": {"v2": ago(startExplains - 1)}}, "v2"},
+		"too long ago":        {starts{"orders": {"v2": ago(startExplains)}}, ""},
+		"after the error":     {starts{"orders": {"v2": ago(-1)}}, ""},
+		"of another queue":    {starts{"mails": {"v2": ago(time.Minute)}}, ""},
 		"the last of several": {
-			starts{
-				{"orders", "v1"}: ago(2 * time.Minute), {"orders", "v3"}: ago(time.Minute),
-				{"orders", "v2"}: ago(3 * time.Minute),
-			}, "v3",
+			starts{"orders": {
+				"v1": ago(2 * time.Minute), "v3": ago(time.Minute), "v2": ago(3 * time.Minute),
+			}}, "v3",
 		},
-		"of two at once": {starts{{"orders", "v2"}: ago(time.Minute), {"orders", "v1"}: ago(time.Minute)}, "v2"},
+		"of two queues": {
+			starts{"bills": {"v3": ago(time.Minute)}, "orders": {"v1": ago(2 * time.Minute)}}, "v3",
+		},
+		"of two at once": {starts{"orders": {"v2": ago(time.Minute), "v1": ago(time.Minute)}}, "v2"},
 	} {
 		g := &inspect.ErrorGroup{First: first, Parts: []inspect.ErrorPart{{Queue: "bills"}, {Queue: "orders"}}}
 		if got := tt.of.before(g); got != tt.want {

@@ -14,29 +14,48 @@ import (
 
 // SettingText returns a value of a setting as people type it, such as 30d for 720h0m0s.
 func SettingText(name, value string) string {
-	if name != core.SettingMorgueAge {
-		return value
-	}
-	age, err := time.ParseDuration(value)
-	switch day := 24 * time.Hour; {
-	case err != nil:
-		return value
-	case age == 0:
-		return "0"
-	case age%day == 0:
-		return strconv.FormatInt(int64(age/day), 10) + "d"
-	case age%time.Hour == 0:
-		return strings.TrimSuffix(value, "0m0s")
-	case age%time.Minute == 0:
-		return strings.TrimSuffix(value, "0s")
+	switch name {
+	case core.SettingMorgueAge:
+		age, err := time.ParseDuration(value)
+		switch day := 24 * time.Hour; {
+		case err != nil:
+			return value
+		case age == 0:
+			return "0"
+		case age%day == 0:
+			return strconv.FormatInt(int64(age/day), 10) + "d"
+		}
+		return shortDuration(age)
+	case core.SettingRate:
+		rate, err := core.ParseRate(value)
+		if err != nil || rate == (core.Rate{}) {
+			return value
+		}
+		text := strconv.Itoa(rate.Count) + "/" + shortDuration(rate.Per)
+		if rate.Burst > 0 {
+			text += "+" + strconv.Itoa(rate.Burst)
+		}
+		return text
 	}
 	return value
+}
+
+// shortDuration writes a duration without the units that are 0.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if d%time.Minute == 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d%time.Hour == 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // SettingValue returns a value of a setting for people to read: 0 is "no limit", or "for ever".
 func SettingValue(name, value string) string {
 	switch text := SettingText(name, value); {
-	case text != "0":
+	case text != "0" && (name != core.SettingRate || text != "none"):
 		return text
 	case name == core.SettingMorgueAge:
 		return "for ever"

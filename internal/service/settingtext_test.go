@@ -20,6 +20,12 @@ func TestValuesOfSettingsAreWrittenAsPeopleTypeThem(t *testing.T) {
 		{"morgue-age", "1h30m0s", "1h30m", "1h30m"},
 		{"morgue-age", "1m1s", "1m1s", "1m1s"},
 		{"morgue-age", "0s", "0", "for ever"},
+		{"rate", "none", "none", "no limit"},
+		{"rate", "10/1m0s", "10/1m", "10/1m"},
+		{"rate", "100/24h0m0s+20", "100/24h+20", "100/24h+20"},
+		{"rate", "5/1.5s", "5/1.5s", "5/1.5s"},
+		{"rate", "5/1h30m0s", "5/1h30m", "5/1h30m"},
+		{"rate", "often", "often", "often"},
 		{"morgue-age", "P30D", "P30D", "P30D"},
 		{"zones", "a b", "a b", "a b"},
 	} {

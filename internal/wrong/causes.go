@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/versions"
 )
 
 // owners are servers that are gone, each once: their names, the last one gone first, and the owner
@@ -168,18 +169,14 @@ const versionStart = 5 * time.Minute
 // beganWith names the version whose first server of a queue started shortly before a time, while
 // servers of another version were older.
 func (r *rules) beganWith(s *inspect.QueueStats, since time.Time) string {
-	first, older := map[string]time.Time{}, false
+	first := versions.Starts{}
 	for at := range r.Nodes {
-		n := &r.Nodes[at]
-		if n.Version == "" || !slices.Contains(n.Queues, s.Queue.Name) {
-			continue
-		}
-		if was, known := first[n.Version]; !known || n.StartedAt.Before(was) {
-			first[n.Version] = n.StartedAt
+		if n := &r.Nodes[at]; n.Version != "" && slices.Contains(n.Queues, s.Queue.Name) {
+			first.Add(n.Version, n.StartedAt)
 		}
 	}
 
-	newest := ""
+	newest, older := "", false
 	for version, began := range first {
 		// A minute of history begins before the failure in it.
 		recent := !began.After(since.Add(time.Minute)) && since.Sub(began) < versionStart

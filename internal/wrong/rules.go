@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/versions"
 )
 
 // Bounds of faults.
@@ -305,15 +306,13 @@ func (r *rules) died(s *inspect.QueueStats) (d Deaths) {
 
 // versions adds a line if servers of several versions have run side by side for a while.
 func (r *rules) versions() {
-	names, began := map[string][]string{}, map[string]time.Time{}
+	names, began := map[string][]string{}, versions.Starts{}
 	for at := range r.Nodes {
 		n := &r.Nodes[at]
 		if n.State != inspect.NodeAlive || n.Version == "" {
 			continue
 		}
-		if first, known := began[n.Version]; !known || n.StartedAt.Before(first) {
-			began[n.Version] = n.StartedAt
-		}
+		began.Add(n.Version, n.StartedAt)
 		names[n.Version] = append(names[n.Version], n.Name)
 	}
 	if len(names) < 2 {

@@ -216,6 +216,18 @@ func (s *intercepted) Permit(ctx context.Context, r ports.PermitRequest) (ports.
 	return pass(ctx, s, "Permit", r, ports.ShardStore.Permit)
 }
 
+func (s *intercepted) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply, error) {
+	return pass(ctx, s, "Take", r, ports.ShardStore.Take)
+}
+
+func (s *intercepted) Stop(ctx context.Context, r ports.StopRequest) error {
+	return passOnly(ctx, s, "Stop", r, ports.ShardStore.Stop)
+}
+
+func (s *intercepted) Limits(ctx context.Context, r ports.LimitsRequest) (ports.LimitsReply, error) {
+	return pass(ctx, s, "Limits", r, ports.ShardStore.Limits)
+}
+
 func (s *intercepted) Ping(ctx context.Context) error {
 	return passOnly(ctx, s, "Ping", none{}, func(store ports.ShardStore, ctx context.Context, _ none) error {
 		return store.Ping(ctx)

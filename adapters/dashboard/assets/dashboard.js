@@ -68,17 +68,24 @@ function clocks() {
     if (t.title !== at) t.title = at;
   }
   for (const e of document.querySelectorAll(".zone")) write(e, local ? "local time" : "UTC");
-  for (const t of document.querySelectorAll("time[data-ago], time[data-for]")) {
+  for (const t of document.querySelectorAll(counted)) {
     const title = ("for" in t.dataset ? "since " : "") + full(t.dateTime);
     if (t.title !== title) t.title = title;
   }
 }
+
+// counted are the times that say how long ago something was, or in how long it will be.
+const counted = "time[data-ago], time[data-for], time[data-soon]";
 
 // tick counts times on between two answers.
 function tick() {
   clocks();
   for (const t of document.querySelectorAll("time[data-ago]")) {
     const text = ago(Date.parse(t.dateTime));
+    if (t.textContent !== text) t.textContent = text;
+  }
+  for (const t of document.querySelectorAll("time[data-soon]")) {
+    const ms = Date.parse(t.dateTime) - Date.now() - offset, text = Math.round(ms / 1000) > 0 ? "in " + span(ms) : "now";
     if (t.textContent !== text) t.textContent = text;
   }
   for (const t of document.querySelectorAll("time[data-for]")) {
@@ -112,6 +119,9 @@ function silence(silent) {
   for (const form of document.querySelectorAll("form[method=post]")) form.inert = silent;
 }
 
+// banner is where a page says that the store is silent.
+const banner = "[data-region=silence]";
+
 // ask asks for the page again and puts what has changed into this one.
 function ask() {
   if (stopped || document.hidden || asking || Date.now() - last < rest) return;
@@ -124,17 +134,26 @@ function ask() {
   r.setRequestHeader("Skein-Parts", held.querySelectorAll(parts).length);
   r.onloadend = () => {
     asking = null;
-    // A page without a tag is somebody else's, such as that of a proxy whose session is over.
-    const live = r.status === 200 && r.response?.body?.dataset.tag;
-    lost = !live && r.status !== 304;
+    // A page without a tag is somebody else's, such as that of a proxy whose session is over, or of a store that is silent.
+    // Another answer is not read: browsers make a page with a style of an empty one.
+    const page = [200, 503].includes(r.status) && r.response?.body;
+    const live = r.status === 200 && page?.dataset?.tag, silent = r.status === 503 && "silent" in (page?.dataset ?? {});
+    lost = !live && !silent && r.status !== 304;
     asOf = Date.parse(r.getResponseHeader("Skein-As-Of")) || asOf;
     if (live) {
       complete(r.response);
       held = r.response;
-      offset = Date.parse(r.response.body.dataset.now) - Date.now();
-      rest = Number(r.response.body.dataset.rest) || rest;
+      offset = Date.parse(page.dataset.now) - Date.now();
+      rest = Number(page.dataset.rest) || rest;
       take(r.response);
-      silence("silent" in r.response.body.dataset);
+      silence("silent" in page.dataset);
+    } else if (silent) {
+      offset = Date.parse(page.dataset.now) - Date.now();
+      replace(document.querySelector(banner), r.response.querySelector(banner));
+      silence(true);
+    } else if (r.status === 304 && "silent" in document.body.dataset && !("silent" in held.body.dataset)) {
+      replace(document.querySelector(banner), held.querySelector(banner));
+      silence(false);
     }
     tick();
   };
@@ -223,7 +242,7 @@ function update(a, b) {
     }
     return;
   }
-  if (a.nodeType !== Node.ELEMENT_NODE || a.id === "strip" || a.matches(".reading") || a.matches("input, select, textarea, time[data-ago], time[data-for]") && a.dateTime === b.dateTime) return;
+  if (a.nodeType !== Node.ELEMENT_NODE || a.id === "strip" || a.matches(".reading") || a.matches("input, select, textarea, " + counted) && a.dateTime === b.dateTime) return;
   for (const name of a.matches("input, select, textarea") ? [] : figures) {
     const value = b.getAttribute(name);
     if (name === "class" && a.matches("rect.at")) continue; // which is read

@@ -577,8 +577,7 @@ func allBroken() []brokenStore {
 	return slices.Concat(
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(),
 		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenTracked(), brokenIdentity(),
-		brokenCalendars(),
-		brokenSettings(),
+		brokenCalendars(), brokenSettings(), brokenLimiters(),
 	)
 }
 

@@ -97,6 +97,9 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 		TTL:     TTL,
 	})
 
+	_, errs["Take"] = e.Store.Take(ctx, ports.TakeRequest{Queue: queue, Takes: []ports.Take{{Want: 1}}})
+	errs["Stop"] = e.Store.Stop(ctx, ports.StopRequest{Queue: queue, For: time.Second})
+	_, errs["Limits"] = e.Store.Limits(ctx, ports.LimitsRequest{Queue: queue})
 	_, errs["Track"] = e.Store.Track(ctx, ports.TrackRequest{Queue: queue, ID: "a"})
 	_, errs["Tracked"] = e.Store.Tracked(ctx, queue)
 	_, errs["QuarantinedShards"] = e.Store.QuarantinedShards(ctx, ports.QuarantinedShardsRequest{Queue: queue})

@@ -19,6 +19,8 @@ const (
 		"the claimed one is applied, whatever its place"
 	RulePermits = "Permit gives the owner as many permits of the queue as it asks for and the limit allows; " +
 		"the permits of all owners together stay within Limit"
+	RuleLimiter = "Limiter: a limiter counts the grants of all callers, and any period of the rate's length has " +
+		"at most Count+Burst+1 slots (RULES 12)"
 	RuleAwait  = "Turn: an awaiting job is requeued as core.PutBack.Merge describes"
 	RuleTags   = "RULES 2: wherever two jobs or dead letters of an id merge, their tags unite"
 	RuleUrgent = "RULES 2: an urgent entry pushes at now - d and merges by Earliest, whatever the rule of the push is"

@@ -166,8 +166,8 @@ func runScenario(t *testing.T, f env.Factory, disturbed *fault) finalState {
 }
 
 // scenario is the work that Test disturbs. It makes each call of ports.ShardStore
-// that writes, except Forget, Recount, Audit, Track and Discard. The clock advances by a second
-// after each stage.
+// that writes, except Forget, Recount, Audit, Track, Take, Stop and Discard. The clock advances by a
+// second after each stage.
 func scenario(e *env.Env, s *finalState) {
 	e.TB.Helper()
 	for _, stage := range []func(*env.Env, *finalState){

@@ -84,7 +84,7 @@ type Repeats struct {
 	// All counts the repeated calls of all methods.
 	All atomic.Int64
 	// Lossy counts the repeated calls whose repeat may report less than the first call: what a turn
-	// skipped, what an operator's step handled, or what was there before.
+	// skipped, what an operator's step handled, what a take was granted, or what was there before.
 	Lossy atomic.Int64
 
 	parent *Repeats
@@ -107,7 +107,7 @@ func count(ctx context.Context, method string) {
 		r.All.Add(1)
 		switch method {
 		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Import", "Forget", "Recount",
-			"Discard", "ChangeSchedules":
+			"Discard", "ChangeSchedules", "Take":
 			r.Lossy.Add(1)
 		}
 	}

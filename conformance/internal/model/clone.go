@@ -29,10 +29,11 @@ func (m *Store) Clone() *Store {
 
 func (q *queue) clone() *queue {
 	c := &queue{
-		record:  q.record,
-		records: maps.Clone(q.records),
-		permits: maps.Clone(q.permits),
-		tracked: maps.Clone(q.tracked),
+		record:   q.record,
+		records:  maps.Clone(q.records),
+		permits:  maps.Clone(q.permits),
+		tracked:  maps.Clone(q.tracked),
+		limiters: maps.Clone(q.limiters),
 	}
 	for _, s := range q.shards {
 		c.shards = append(c.shards, s.clone())

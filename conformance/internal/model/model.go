@@ -33,11 +33,12 @@ type Store struct {
 }
 
 type queue struct {
-	record  ports.Queue
-	shards  []*shard
-	records map[recordKey]core.Stats
-	permits map[string]permit
-	tracked map[string]core.Instant
+	record   ports.Queue
+	shards   []*shard
+	records  map[recordKey]core.Stats
+	permits  map[string]permit
+	tracked  map[string]core.Instant
+	limiters map[string]core.Limiter
 }
 
 // shard has each copy of a payload in exactly one of queued, claimed and dead. Its lists of

@@ -57,6 +57,7 @@ func Cases(store ports.ShardStore) []env.Case {
 			Check: revivePurge,
 		},
 		{Name: "permits stay within their limit", Rule: env.RulePermits, Check: permitsStayWithin},
+		{Name: "grants stay within the rate", Rule: env.RuleLimiter, Check: grantsStayWithin},
 		{
 			Name:  "a working day",
 			Rule:  "each accepted copy of a payload is in exactly one place; executions for one id never overlap",
@@ -370,6 +371,40 @@ func permitsStayWithin(e *env.Env) {
 			use(i, reply.Held)
 		}
 	})
+}
+
+// grantsStayWithin takes grants of two limiters, which the racers name in different orders.
+func grantsStayWithin(e *env.Env) {
+	rate := core.Rate{Count: 1, Per: time.Hour, Burst: 4}
+	keys := []string{"a", "b"}
+	granted := [racers][2]int{}
+	since := e.Repeats.Lossy.Load()
+
+	race(e, func(i int, store ports.ShardStore) {
+		for range 10 {
+			first := i % 2
+			reply, err := store.Take(e.Ctx, ports.TakeRequest{Queue: env.Orders, Takes: []ports.Take{
+				{Key: keys[first], Rate: rate, Want: 1},
+				{Key: keys[1-first], Rate: rate, Want: 1},
+			}})
+			if !e.Check(err, "a racing Take") {
+				return
+			}
+			granted[i][first] += reply.Grants[0].Granted
+			granted[i][1-first] += reply.Grants[1].Granted
+		}
+	})
+
+	for k, key := range keys {
+		sum := 0
+		for i := range racers {
+			sum += granted[i][k]
+		}
+		lost := e.Repeats.Lossy.Load() > since // the grants of a reply that was lost
+		if most := rate.Burst + 1; sum > most || sum < most && !lost {
+			e.Errorf("racers were granted %d starts of the limiter %s, want %d", sum, key, most)
+		}
+	}
 }
 
 // racers is the number of goroutines in a race.

@@ -42,6 +42,7 @@ func (d *driver) checkNodes() {
 
 func (d *driver) checkQueue(q ports.Queue) {
 	compare(d, "Tracked", q.Name, ports.ShardStore.Tracked)
+	d.checkLimits(q)
 	d.checkCalendar(q)
 
 	minute := d.model().Now().Minute()

@@ -111,6 +111,7 @@ func (d *driver) run() {
 		"lease":     func(*rapid.T) { d.renewOrRelease(d.someLease()) },
 		"operate":   func(*rapid.T) { d.operate() },
 		"permits":   func(*rapid.T) { d.permit() },
+		"limits":    func(*rapid.T) { d.limit() },
 		"registry":  func(*rapid.T) { d.registry() },
 		"schedules": func(*rapid.T) { d.changeSchedules() },
 		"time":      func(*rapid.T) { d.moveClock() },

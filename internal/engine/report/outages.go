@@ -73,6 +73,8 @@ func (s *Loop) doing() string {
 		return "recover orphans"
 	case "settings":
 		return "read the settings of queues"
+	case "rate":
+		return "start jobs by a rate"
 	case "retention":
 		return "remove old dead letters"
 	case "ticks":

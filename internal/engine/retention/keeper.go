@@ -51,7 +51,7 @@ type Config struct {
 	Call, Last func() (context.Context, context.CancelFunc)
 	// Node is the name of the server, for the audit.
 	Node     string
-	Log      *slog.Logger
+	Logger   *slog.Logger
 	Observer ports.Observer
 	Outages  *report.Outages
 }
@@ -200,7 +200,7 @@ func (k *Keeper) note(shard core.Shard, keep core.Retention, removed int64) {
 			ID: rand.Text(), Verb: "expire", Actor: "server " + k.cfg.Node, Queue: queue,
 		}}
 		k.entries[queue] = e
-		k.cfg.Log.Info("dead letters are removed, because their queue keeps only some", "queue", queue, "keeps", keep.String())
+		k.cfg.Logger.Info("dead letters are removed, because their queue keeps only some", "queue", queue, "keeps", keep.String())
 	}
 	e.Reason, e.sent = keep.String(), false
 	e.Handled += int(removed)
@@ -220,7 +220,7 @@ func (k *Keeper) audit(call func() (context.Context, context.CancelFunc), last b
 		err := k.cfg.Store.Audit(ctx, e.Action)
 		cancel()
 		if err != nil {
-			k.cfg.Log.Debug("the removal of dead letters is not in the audit yet", "queue", queue, "error", err)
+			k.cfg.Logger.Debug("the removal of dead letters is not in the audit yet", "queue", queue, "error", err)
 			continue
 		}
 		e.sent = true

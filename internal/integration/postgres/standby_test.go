@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,9 +113,25 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 			t, err := s.Tracked(ctx, "orders")
 			return len(t), err
 		},
-		// This Discard writes nothing, since there is nothing to discard.
-		"Discard": func(ctx context.Context) (any, error) {
-			return s.Discard(ctx, ports.DiscardRequest{Shard: o.turn.Lease.Shard, Keys: []string{"queued"}})
+		"Limits": func(ctx context.Context) (any, error) {
+			l, err := s.Limits(ctx, ports.LimitsRequest{Queue: "orders"})
+			return len(l.Limits), err
+		},
+		"Schedules": func(ctx context.Context) (any, error) {
+			p, err := s.Schedules(ctx, ports.SchedulesRequest{Queue: "orders"})
+			return len(p.Schedules), err
+		},
+		"ScheduleNames": func(ctx context.Context) (any, error) {
+			p, err := s.ScheduleNames(ctx, ports.ScheduleNamesRequest{Queue: "orders"})
+			return len(p.Names), err
+		},
+		"Ticks": func(ctx context.Context) (any, error) {
+			t, err := s.Ticks(ctx, ports.TicksRequest{Shards: []core.Shard{o.turn.Lease.Shard}})
+			return len(t.Shards), err
+		},
+		"StoreID": func(ctx context.Context) (any, error) {
+			id, err := s.StoreID(ctx)
+			return id != "", err
 		},
 	}
 }
@@ -169,6 +186,13 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 				ports.PermitRequest{Queue: "orders", Owner: "owner", Attempt: 1, Limit: 1, Want: 1, TTL: turn.TTL})
 			return err
 		},
+		"Take": func(ctx context.Context) error {
+			_, err := s.Take(ctx, ports.TakeRequest{Queue: "orders", Takes: []ports.Take{{Want: 1}}})
+			return err
+		},
+		"Stop": func(ctx context.Context) error {
+			return s.Stop(ctx, ports.StopRequest{Queue: "orders", For: time.Minute})
+		},
 		"Announce": func(ctx context.Context) error {
 			_, err := s.Announce(ctx, ports.AnnounceRequest{Node: ports.Node{Owner: "other"}, TTL: turn.TTL})
 			return err
@@ -186,6 +210,23 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 		"Forget": func(ctx context.Context) error { return s.Forget(ctx, "orders") },
 		"SetMerge": func(ctx context.Context) error {
 			return s.SetMerge(ctx, ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest}})
+		},
+		"Configure": func(ctx context.Context) error {
+			return s.Configure(ctx, ports.ConfigureRequest{Queue: "orders", Settings: core.Settings{Version: 1}})
+		},
+		"ChangeSchedules": func(ctx context.Context) error {
+			_, err := s.ChangeSchedules(ctx, ports.ChangeSchedulesRequest{
+				Shard: lease.Shard, Shards: 1, Generation: 1,
+				Changes: []ports.ScheduleChange{{
+					ScheduleKey: core.ScheduleKey{ID: "queued", Name: "hourly"}, Revision: ports.AnyRevision,
+				}},
+			})
+			return err
+		},
+		"SetStoreID": func(ctx context.Context) error { return s.SetStoreID(ctx, "another") },
+		"Discard": func(ctx context.Context) error {
+			_, err := s.Discard(ctx, ports.DiscardRequest{Shard: lease.Shard, Keys: []string{"queued"}})
+			return err
 		},
 		"Track": func(ctx context.Context) error {
 			_, err := s.Track(ctx, ports.TrackRequest{Queue: "orders", ID: "claimed"})
@@ -234,7 +275,8 @@ func pushOn(ctx context.Context, p ports.Producer, ids ...string) error {
 // operatorsCall reports whether a call of the port that writes is an operator's.
 func operatorsCall(name string) bool {
 	_, of := reflect.TypeFor[ports.Operator]().MethodByName(name)
-	return of || name == "Import of jobs" || name == "DrainNode" || name == "Audit" || name == "Track"
+	others := []string{"Import of jobs", "DrainNode", "Audit", "Track", "Discard", "SetStoreID"}
+	return of || slices.Contains(others, name)
 }
 
 // A hot standby shows everything that has been merged to readers, also through an inspector, and
@@ -262,8 +304,12 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 		"Find":              true,
 		"QuarantinedShards": 0,
 		"Quarantined":       0,
-		"Discard":           0,
 		"Tracked":           0,
+		"Schedules":         0,
+		"ScheduleNames":     0,
+		"Ticks":             1,
+		"StoreID":           true,
+		"Limits":            0,
 	}
 	got := map[string]any{}
 	for name, look := range looks {

@@ -139,6 +139,13 @@ func (s *dbasStory) work() {
 	p, err := s.store.Permit(s.ctx,
 		ports.PermitRequest{Queue: "orders", Owner: oddID, Attempt: 1, Limit: 2, Want: 1, TTL: time.Minute})
 	s.see("permit", p, err)
+	t, err := s.store.Take(s.ctx, ports.TakeRequest{Queue: "orders", Takes: []ports.Take{
+		{Key: oddID, Rate: core.Rate{Count: 3, Per: time.Second, Burst: 1}, Want: 5, Ahead: time.Second}, {Key: "NULL"},
+	}})
+	s.see("take", t, err)
+	s.see("stop", nil, s.store.Stop(s.ctx, ports.StopRequest{Queue: "orders", Key: `a"b`, For: time.Minute}))
+	l, err := s.store.Limits(s.ctx, ports.LimitsRequest{Queue: "orders"})
+	s.see("limits", l, err)
 	n, err := s.store.Announce(s.ctx, ports.AnnounceRequest{TTL: time.Minute, Node: ports.Node{
 		Owner:  oddID,
 		Name:   oddText,

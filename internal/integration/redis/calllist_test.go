@@ -56,6 +56,9 @@ func queueCalls() []scriptCall {
 		{"declare again", "declare_shard", true, func(w *worker) error { return w.declare("orders") }},
 		{"change the merge rule", "alter", true, setMerge},
 		{"change the merge rule of a shard", "alter_shard", true, setMerge},
+		{"change the settings", "configure", false, func(w *worker) error {
+			return w.store.Configure(w.t.Context(), limited(1, "3"))
+		}},
 		{"pause", "alter", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
 		{"pause a shard", "alter_shard", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
 		{"resume a shard", "alter_shard", true, func(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }},
@@ -156,6 +159,14 @@ func leaseCalls() []scriptCall {
 		{"permit", "permit", true, func(w *worker) error { return w.permit("n", 2) }},
 		{"permit fewer", "permit", false, func(w *worker) error { return w.permit("held", 1) }},
 		{"permit with all given back", "permit", false, func(w *worker) error { return w.permit("held", 0) }},
+		{"take grants", "take", true, func(w *worker) error { return w.take("", "new", "taken") }},
+		{"take grants anew", "take", false, func(w *worker) error { return w.take("", "new") }},
+		{"stop a limiter", "stop", true, func(w *worker) error { return w.stop("new") }},
+		{"stop a limiter again", "stop", false, func(w *worker) error { return w.stop("stopped") }},
+		{"list limiters", "limits", true, func(w *worker) error {
+			_, err := w.store.Limits(w.t.Context(), ports.LimitsRequest{Queue: "orders"})
+			return err
+		}},
 		{"release", "release", true, func(w *worker) error { return w.store.Release(w.t.Context(), w.lease) }},
 	}
 }

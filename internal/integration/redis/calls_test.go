@@ -148,6 +148,21 @@ func (w *worker) acquire(owner string, attempt int64) error {
 	return err
 }
 
+// take takes a grant of each of the limiters with the given keys.
+func (w *worker) take(keys ...string) error {
+	r := ports.TakeRequest{Queue: "orders"}
+	for _, key := range keys {
+		r.Takes = append(r.Takes, ports.Take{Key: key, Rate: core.Rate{Count: 1, Per: time.Second, Burst: 9}, Want: 1})
+	}
+	_, err := w.store.Take(w.t.Context(), r)
+	return err
+}
+
+// stop stops a limiter.
+func (w *worker) stop(key string) error {
+	return w.store.Stop(w.t.Context(), ports.StopRequest{Queue: "orders", Key: key, For: time.Minute})
+}
+
 // permit has an owner hold the given number of five permits and want one more, unless it holds
 // none.
 func (w *worker) permit(owner string, hold int) error {
@@ -265,6 +280,9 @@ func (w *worker) prepare(call scriptCall) {
 	case "permit":
 		w.must(w.permit("held", 4))
 		w.must(w.permit("wanting", 2))
+	case "take", "stop", "limits":
+		w.must(w.take("", "taken"))
+		w.must(w.stop("stopped"))
 	case "recount":
 		if strings.HasSuffix(call.name, "what is wrong") {
 			for _, fault := range []string{

@@ -19,7 +19,7 @@
 //   - Slots that move: halfmoved_test.go, torn_test.go.
 //   - Damage: damagedforms_test.go, quarantine_test.go, registrydamage_test.go, lost_test.go,
 //     lostshard_test.go, recount_test.go.
-//   - Queues and the registry: forget_test.go, race_test.go, housekeeping_test.go.
+//   - Queues and the registry: forget_test.go, race_test.go, housekeeping_test.go, limiter_test.go.
 //   - The server's state and settings: full_test.go, policy_test.go, unusable_test.go,
 //     checkrecords_test.go, format_test.go.
 package redis_test

@@ -19,8 +19,8 @@ import (
 )
 
 // A call that counts its work is sent once, whatever becomes of its reply: neither the store nor
-// its client repeats a turn, a push, a change of schedules, a track, a release, a step or a
-// recount. A caller that repeats it knows that it is a repeat.
+// its client repeats a turn, a push, a change of schedules, a track, a take, a release, a step
+// or a recount. A caller that repeats it knows that it is a repeat.
 func TestRedisSendsOnce(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]goredis.UniversalClient{
@@ -59,6 +59,10 @@ func checkSentOnce(t *testing.T, client goredis.UniversalClient, fault error) {
 			l.lose("tracked")
 			_, err := w.store.Track(w.t.Context(), ports.TrackRequest{Queue: "orders", ID: "a"})
 			return err
+		},
+		"take": func(w *worker, l *lossyLink) error {
+			l.lose("limiters")
+			return w.take("a")
 		},
 		"release": func(w *worker, l *lossyLink) error {
 			l.lose(w.lease.Owner)

@@ -57,8 +57,8 @@ func TestRedisWakeupsReadEachRecordOnce(t *testing.T) {
 	must(t, err)
 	stats, err := client.Info(t.Context(), "commandstats").Result()
 	must(t, err)
-	if calls := regexp.MustCompile(`cmdstat_hget:calls=(\d+)`).FindStringSubmatch(stats); calls == nil ||
+	if calls := regexp.MustCompile(`cmdstat_hmget:calls=(\d+)`).FindStringSubmatch(stats); calls == nil ||
 		calls[1] != "2" {
-		t.Errorf("HGET was called %q times, want 2:\n%s", calls, stats)
+		t.Errorf("HMGET was called %q times, want 2:\n%s", calls, stats)
 	}
 }

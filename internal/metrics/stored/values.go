@@ -61,6 +61,12 @@ func (put sink) settings(q *inspect.QueueStats) {
 	set("morgue_age_seconds", age.Seconds(), isSet)
 	count, isSet := s.MorgueCount()
 	set("morgue_count", float64(count), isSet)
+	rate, isSet := s.Rate()
+	perSecond := 0.0
+	if rate.Per > 0 {
+		perSecond = float64(rate.Count) / rate.Per.Seconds()
+	}
+	set("rate_per_second", perSecond, isSet)
 }
 
 func (put sink) shards(q *inspect.QueueStats) {

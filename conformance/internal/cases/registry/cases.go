@@ -4,6 +4,7 @@
 //   - settings.go is about the settings of a queue.
 //   - registry.go is about the list of servers.
 //   - permits.go is about the permits of a queue with a limit.
+//   - limiter.go is about the rates of queues and of their keys.
 //   - history.go is about the counts of servers by minute.
 //   - audit.go is about the log of operators' actions, and tracked.go about ids to watch.
 //   - identity.go is about the id of the store.
@@ -27,6 +28,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "tracked", Cases: trackedCases()},
 		{Name: "identity", Cases: identityCases(), Once: true},
 		{Name: "permits", Cases: permitCases()},
+		{Name: "rates", Cases: limiterCases()},
 		{Name: "history", Cases: historyCases()},
 		{Name: "store", Cases: storeCases()},
 	}

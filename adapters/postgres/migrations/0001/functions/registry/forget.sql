@@ -49,6 +49,7 @@ BEGIN
   DELETE FROM {schema}.inbox i WHERE i.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.minute_records h WHERE h.queue = v_queue;
   DELETE FROM {schema}.permits p WHERE p.queue = v_queue;
+  DELETE FROM {schema}.limiters l WHERE l.queue = v_queue;
   DELETE FROM {schema}.tracked t WHERE t.queue = v_queue;
   DELETE FROM {schema}.shards s WHERE s.id BETWEEN v_from AND v_to;
   DELETE FROM {schema}.queues q WHERE q.id = v_queue;

@@ -1,0 +1,195 @@
+package dispatch
+
+import "time"
+
+// Slots are what this server holds of the starts that the rate of a queue allows. The store grants
+// them, over all servers: each is the right to start one batch, from a time on. The server asks for
+// those that its lanes could use within LookAhead, and claims no more batches than it holds slots. It
+// keeps one unused slot, and not for long: the store may have been told meanwhile that nothing may
+// start.
+type Slots struct {
+	node  *Node
+	limit *Limit
+	// ready are the slots whose time has come. runs are those that lie ahead, in order.
+	ready int
+	runs  []run
+	// movedAt is when a slot has come or was used last, and moved is set if one was used since.
+	movedAt time.Time
+	moved   bool
+	// size bounds what is asked for while the store has more jobs than were claimed. It doubles with
+	// each answer in full.
+	size int
+	// inFlight is set until the last call is answered, and asked is the interval of that call. askAt is
+	// when to make the next one at the earliest.
+	inFlight bool
+	asked    time.Duration
+	askAt    time.Time
+}
+
+// run is a number of slots, an interval apart.
+type run struct {
+	next time.Time
+	n    int
+}
+
+// interval returns the time between two slots, or 0 if the queue has no rate.
+func (s *Slots) interval() time.Duration { return s.limit.bounds.Interval }
+
+// held returns how many slots the server holds.
+func (s *Slots) held() int {
+	n := s.ready
+	for _, r := range s.runs {
+		n += r.n
+	}
+	return n
+}
+
+// reset drops all slots: the rate is another one.
+func (s *Slots) reset() {
+	s.ready, s.runs, s.size, s.askAt = 0, nil, 1, time.Time{}
+}
+
+// advance notes which slots have come. Those that are unused after LookAhead go, except one, and those
+// for batches that are claimed or on their way. The last one stays for two poll intervals, since a
+// scheduler may sleep for one.
+func (s *Slots) advance(now time.Time) {
+	for len(s.runs) > 0 && !s.runs[0].next.After(now) {
+		r := &s.runs[0]
+		came := min(r.n, int(now.Sub(r.next)/s.interval())+1)
+		r.next = r.next.Add(time.Duration(came) * s.interval())
+		if r.n -= came; r.n == 0 {
+			s.runs = s.runs[1:]
+		}
+		s.ready += came
+		s.moved = true
+	}
+
+	switch unused := now.Sub(s.movedAt); {
+	case s.moved:
+		s.moved, s.movedAt = false, now
+	case unused > 2*s.node.PollInterval:
+		s.keep(0)
+	case unused > LookAhead:
+		s.keep(1)
+	}
+}
+
+// keep drops all slots that have come but a number, and but those for batches that are claimed or on
+// their way.
+func (s *Slots) keep(slots int) {
+	if most := max(slots, s.limit.claimed); s.ready > most {
+		s.ready, s.size = most, 1
+	}
+}
+
+// use notes that a batch starts, or that one that was about to has not.
+func (s *Slots) use(batches int) {
+	s.ready -= batches
+	s.moved = true
+}
+
+// comesAt returns when the next slot comes, or zero.
+func (s *Slots) comesAt() time.Time {
+	if len(s.runs) == 0 {
+		return time.Time{}
+	}
+	return s.runs[0].next
+}
+
+// want returns how many more slots the lanes could use: for the free ones, and for batches that will
+// start within LookAhead. A queue that may not run another batch wants none.
+func (s *Slots) want(now Now) int {
+	if s.interval() == 0 || s.node.stopped || s.node.ByHand {
+		return 0
+	}
+
+	need, starting := 0, 0
+	for _, t := range s.limit.parts {
+		batches := t.runnable + t.granted
+		if t.holdsClaims() {
+			batches += s.size
+		}
+		soon := t.pool.starting(now)
+		starting += soon
+		need += min(batches, max(0, t.pool.target-t.pool.running)+soon)
+	}
+
+	if most := s.limit.most(); most < boundless {
+		need = min(need, max(0, most-s.limit.running)+starting)
+	}
+	return max(0, need-s.held())
+}
+
+// review asks for a Plan if the server wants more slots.
+func (s *Slots) review(now Now) {
+	if !s.inFlight && !now.Local.Before(s.askAt) && s.want(now) > 0 {
+		s.node.act(Action{Kind: ReviewSlots})
+	}
+}
+
+// Plan returns whether to ask the store for slots now, for how many, and how long to wait until the
+// next Plan. The slots may lie LookAhead ahead.
+func (s *Slots) Plan(now Now) (want int, call bool, wait time.Duration) {
+	const idle = time.Hour
+	want = s.want(now)
+	switch left := s.askAt.Sub(now.Local); {
+	case s.inFlight || want == 0:
+		return 0, false, idle
+	case left > 0:
+		return 0, false, left
+	}
+	s.inFlight, s.asked = true, s.interval()
+	return want, true, idle
+}
+
+// Granted takes the answer to a call for a number of slots: how many are granted, and the time of the
+// first of them, or of the first that could be.
+func (s *Slots) Granted(want, granted int, first time.Time, now Now) {
+	s.inFlight = false
+	if s.asked != s.interval() { // the rate is another one
+		s.dispatch(now)
+		return
+	}
+
+	if granted > 0 {
+		s.runs = append(s.runs, run{next: first, n: granted})
+	}
+	if granted < want {
+		next := first.Add(time.Duration(granted) * s.interval()).Add(-LookAhead)
+		s.askAt = earlier(later(next, now.Local.Add(LookAhead/4)), now.Local.Add(s.node.PollInterval))
+	} else {
+		s.size = min(2*s.size, int(LookAhead/s.interval())+1)
+	}
+	s.dispatch(now)
+}
+
+// Refused notes that a call has failed, or that the queue was stopped, and that the next call may be
+// made at a time. drop is set if the slots that lie ahead no longer hold.
+func (s *Slots) Refused(drop bool, retryAt time.Time, now Now) {
+	s.inFlight, s.askAt = false, retryAt
+	if drop {
+		s.ready, s.runs = 0, nil
+	}
+	s.dispatch(now)
+}
+
+// dispatch lets all pools with shards of the queue start what they may.
+func (s *Slots) dispatch(now Now) {
+	for _, t := range s.limit.parts {
+		t.pool.dispatch(now)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

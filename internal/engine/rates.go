@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/report"
+	"github.com/skeinq/skein/ports"
+)
+
+// rates are the calls by which a node takes slots of one queue with a rate (docs/rules.md 12). The
+// state is dispatch.Slots, which node.pooling guards.
+type rates struct {
+	retry  backoff
+	status *report.Loop
+	// warn is done once SlowDown was used without a rate.
+	warn sync.Once
+	// spare is set while RunDue has a slot that no batch has used.
+	spare bool
+}
+
+// rate returns the rate of the queue that is in force, or zero.
+func (q *Queue) rate() core.Rate {
+	if r := q.inForceRate.Load(); r != nil {
+		return *r
+	}
+	return core.Rate{}
+}
+
+// takeSlots takes the slots that queues with a rate need, until stop is closed.
+func (e *Engine) takeSlots(stop <-chan struct{}) {
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+
+	for ok := true; ok; ok = await(timer.C, e.slotsNow, stop) {
+		wait := time.Hour
+		for _, q := range e.served.Load().queues {
+			if q.rate() != (core.Rate{}) {
+				wait = min(wait, e.planSlots(q, &calls))
+			}
+		}
+		timer.Reset(max(wait, time.Millisecond))
+	}
+}
+
+// planSlots takes the slots that a queue needs now, and returns how long to wait until the next look.
+func (n *node) planSlots(q *Queue, calls *sync.WaitGroup) time.Duration {
+	n.pooling.Lock()
+	defer n.unlockPools()
+	want, call, wait := q.limit.Slots().Plan(n.now())
+	if call {
+		rate := q.rate()
+		n.start(calls, func() { n.takeSome(q, rate, want) })
+	}
+	return wait
+}
+
+// takeSome makes one call. If it fails, the loop makes another one: the queue starts nothing
+// meanwhile.
+func (n *node) takeSome(q *Queue, rate core.Rate, want int) {
+	reply, err := n.take(n.callContext, q, rate, want, dispatch.LookAhead)
+	n.answerSlots(q, want, &reply, err)
+	q.rates.status.Called(err)
+	signal(n.slotsNow)
+}
+
+// answerSlots takes the end of a call.
+func (n *node) answerSlots(q *Queue, want int, reply *ports.TakeReply, err error) {
+	n.pooling.Lock()
+	defer n.unlockPools()
+	now := n.now()
+	if err != nil {
+		q.limit.Slots().Refused(false, now.Local.Add(q.rates.retry.next()), now)
+		return
+	}
+	q.rates.retry.reset()
+	g := &reply.Grants[0]
+	q.limit.Slots().Granted(want, g.Granted, now.Local.Add(g.First.Sub(reply.Now)), now)
+}
+
+// take takes slots of the queue's limiter.
+func (n *node) take(
+	call func() (context.Context, context.CancelFunc), q *Queue, rate core.Rate, want int, ahead time.Duration,
+) (ports.TakeReply, error) {
+	ctx, cancel := call()
+	defer cancel()
+	reply, err := n.store.Take(ctx, ports.TakeRequest{
+		Queue: q.Name,
+		Takes: []ports.Take{{Rate: rate, Want: want, Ahead: ahead}},
+	})
+	if err == nil && len(reply.Grants) != 1 {
+		err = fmt.Errorf("%w: the store has answered one take of queue %q with %d grants",
+			ports.ErrUnusable, q.Name, len(reply.Grants))
+	}
+	return reply, err
+}
+
+// slowDown stops the limiter of a queue for as long as the longest of the outcomes of a batch says. The
+// lane waits for the store, so the batch ends after the stop has begun.
+func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
+	var longest time.Duration
+	for i := range outcomes {
+		longest = max(longest, outcomes[i].SlowDown)
+	}
+	if longest == 0 {
+		return
+	}
+	if q.rate() == (core.Rate{}) {
+		q.rates.warn.Do(func() {
+			n.log.Warn("SlowDown has only snoozed its job: the queue has no Rate that it could stop; set one",
+				"queue", q.Name)
+		})
+		return
+	}
+
+	n.pooling.Lock()
+	now := n.now()
+	q.limit.Slots().Refused(true, now.Local.Add(min(longest, n.cfg.PollInterval)), now)
+	n.unlockPools()
+
+	ctx, cancel := n.callContext()
+	defer cancel()
+	if err := n.store.Stop(ctx, ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)}); err != nil {
+		n.log.Error("the rate of a queue could not be stopped, so other jobs may start before SlowDown says",
+			"queue", q.Name, "for", longest, "error", err)
+	}
+}
+
+// obtainSlot takes the slot that RunDue needs to start a batch of a queue with a rate. ok is false if
+// the shard has no due job, or if there is no slot now. A slot that no batch has used serves the next
+// one of the queue.
+func (s *shard) obtainSlot() (ok bool, err error) {
+	q := s.queue
+	rate := q.rate()
+	if rate == (core.Rate{}) || q.rates.spare {
+		return true, nil
+	}
+
+	if !s.hasWork() { // what has ended may be due again
+		if err := s.turnOnce(); err != nil {
+			return false, err
+		}
+		if !s.hasWork() {
+			return false, nil
+		}
+	}
+
+	reply, err := s.node.take(s.node.callContext, q, rate, 1, 0)
+	if err != nil {
+		return false, fmt.Errorf("take a slot of the rate of queue %q: %w", q.Name, err)
+	}
+	q.rates.spare = reply.Grants[0].Granted == 1
+	return q.rates.spare, nil
+}

@@ -1,0 +1,334 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/execution"
+	"github.com/skeinq/skein/ports"
+)
+
+// starts notes when batches of a queue start.
+type starts struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+// handler is a handler that takes so long.
+func (s *starts) handler(took time.Duration) handler {
+	return each(func(context.Context, *core.Claim) error {
+		s.mu.Lock()
+		s.at = append(s.at, time.Now())
+		s.mu.Unlock()
+		time.Sleep(took)
+		return nil
+	})
+}
+
+// since returns how many batches have started since a time.
+func (s *starts) since(t time.Time) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.at {
+		if !at.Before(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// wantRate checks that in any period of the rate there are at most as many starts as it allows, and
+// some more: slots that were granted and used late.
+func (s *starts) wantRate(w *world, r core.Rate, more int) {
+	w.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.SortFunc(s.at, time.Time.Compare)
+	first := 0
+	for last := range s.at {
+		for s.at[last].Sub(s.at[first]) > r.Per {
+			first++
+		}
+		if n := last - first + 1; n > r.Count+r.Burst+1+more {
+			w.Fatalf("%d batches start from %v to %v, at a rate of %v", n,
+				s.at[first].Sub(w.began), s.at[last].Sub(w.began), r)
+		}
+	}
+}
+
+// rated is an option: the queue has a rate.
+func rated(r core.Rate) func(*setup) { return func(s *setup) { s.queue.Rate = r } }
+
+func TestARateHoldsOverServersAndIsUsed(t *testing.T) {
+	for _, c := range []struct {
+		rate           core.Rate
+		servers, lanes int
+		took, lasts    time.Duration
+	}{
+		{core.Rate{Count: 50, Per: time.Second}, 4, 5, 10 * time.Millisecond, time.Minute},
+		{core.Rate{Count: 50, Per: time.Second, Burst: 20}, 4, 5, 10 * time.Millisecond, time.Minute},
+		{core.Rate{Count: 10, Per: time.Minute}, 4, 5, 10 * time.Millisecond, 10 * time.Minute},
+		{core.Rate{Count: 10, Per: time.Minute}, 1, 1, 5 * time.Second, 10 * time.Minute},
+		{core.Rate{Count: 10_000, Per: time.Second}, 2, 100, 5 * time.Millisecond, 3 * time.Second},
+		{core.Rate{Count: 1, Per: time.Hour}, 2, 5, time.Second, 24 * time.Hour},
+	} {
+		t.Run(fmt.Sprint(c.rate, " over ", c.servers), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				var s starts
+				for range c.servers {
+					w.start(s.handler(c.took), spread, shards(8), lanes(c.lanes), rated(c.rate), roundTrip(time.Millisecond))
+				}
+				w.sleep(announces)
+				slots := int(c.lasts/c.rate.Interval()) + c.rate.Burst
+				for left := 2 * slots; left > 0; left -= 10_000 {
+					w.pushMore(min(left, 10_000))
+				}
+
+				began := time.Now()
+				w.sleep(c.lasts)
+				s.wantRate(w, c.rate, c.servers*int(2*time.Millisecond/c.rate.Interval())+c.servers)
+				if got := s.since(began); got < slots*95/100 {
+					t.Errorf("%d batches started in %v, of %d that may", got, c.lasts, slots)
+				}
+			})
+		})
+	}
+}
+
+// pushMore pushes a job for each of n new ids.
+func (w *world) pushMore(n int) {
+	w.Helper()
+	var entries []core.Entry
+	for range n {
+		entries = append(entries, entry(fmt.Sprint("id-", rand.Uint64())))
+	}
+	w.pushEntries(entries...)
+}
+
+// A job of an idle queue with a rate waits for one exchange more than without.
+func TestAJobOfAnIdleRatedQueueWaitsForOneExchange(t *testing.T) {
+	took := make(map[bool]time.Duration)
+	for _, limited := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			var s starts
+			rate := core.Rate{}
+			if limited {
+				rate = core.Rate{Count: 10, Per: time.Second}
+			}
+			w.start(s.handler(0), spread, shards(1), rated(rate), roundTrip(10*time.Millisecond))
+			w.sleep(announces)
+			pushed := time.Now()
+			w.push("a", "x")
+			w.sleep(time.Second)
+			took[limited] = s.at[0].Sub(pushed)
+		})
+	}
+	if more := took[true] - took[false]; more > 10*time.Millisecond {
+		t.Errorf("a job waits for %v with a rate and %v without; one exchange takes 10ms", took[true], took[false])
+	}
+}
+
+// Jobs that wait for the rate wait in the store, where pushes merge into them.
+func TestJobsThatWaitForTheRateAreNotClaimed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var s starts
+		w.start(s.handler(time.Millisecond), spread, shards(4), rated(core.Rate{Count: 1, Per: 10 * time.Second}))
+		w.sleep(announces)
+		w.pushEach(1000)
+		for range 300 {
+			w.sleep(100 * time.Millisecond)
+			if claimed := w.stats().Claimed; claimed > 1 {
+				t.Fatalf("at %v %d jobs are claimed, and one may start in 10 s", w.elapsed(), claimed)
+			}
+		}
+	})
+}
+
+// While servers die, lose their store and stop, no more batches start than the rate allows. After an
+// outage of an hour no burst follows.
+func TestARateHoldsThroughFaults(t *testing.T) {
+	for seed := range uint64(10) {
+		inWorld(t, func(w *world) { rateHistory(w, seed) })
+	}
+}
+
+func rateHistory(w *world, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 11))
+	rate := core.Rate{Count: 20, Per: time.Second, Burst: random.IntN(3)}
+	var s starts
+	var all []*node
+	start := func() {
+		all = append(all, w.start(s.handler(time.Duration(random.IntN(100))*time.Millisecond), spread, shards(6), lanes(4),
+			rated(rate), roundTrip(time.Duration(random.IntN(5))*time.Millisecond), func(s *setup) {
+				s.queue.MaxRunning = random.IntN(3) * 4
+				loses := rand.New(rand.NewPCG(seed, uint64(len(all))))
+				s.link.lose = func(method string) bool { return method == "Take" && loses.IntN(10) == 0 }
+			}))
+	}
+
+	w.declare(6)
+	start()
+	start()
+	for range 60 {
+		w.pushMore(30)
+		w.sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
+		switch n := all[random.IntN(len(all))]; random.IntN(8) {
+		case 0:
+			if len(all) < 5 {
+				start()
+			}
+		case 1:
+			n.link.set(down)
+		case 2:
+			n.link.set(hanging)
+		case 3:
+			w.must(w.store.Stop(w.Context(), ports.StopRequest{Queue: queueName, For: time.Second}))
+		default:
+			n.link.set(up)
+		}
+	}
+
+	for _, n := range all {
+		n.link.set(down)
+	}
+	w.sleep(time.Hour)
+	for _, n := range all {
+		n.link.set(up)
+	}
+	w.sleep(20 * time.Minute)
+	if left, claimed, _ := w.counts(queueName); left+claimed > 0 {
+		w.Errorf("seed %d: %d jobs are left, and %d claimed", seed, left, claimed)
+	}
+	s.wantRate(w, rate, len(all))
+}
+
+// A rate and a bound over all servers hold together.
+func TestARateHoldsBesideMaxRunning(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.permitLedger(3)
+		rate := core.Rate{Count: 20, Per: time.Second}
+		l.startNodes(3, 6, 50*time.Millisecond, func(s *setup) { s.Queues[0].Rate = rate })
+		w.pushEach(2000)
+		w.sleep(30 * time.Second)
+		if _, _, done := w.counts(queueName); done > 20*30+4 || done < 20*30*9/10 {
+			t.Errorf("%d jobs are done in 30 s at a rate of %v", done, rate)
+		}
+	})
+}
+
+// slowing is a handler whose nth call slows its queue down.
+func (s *starts) slowing(nth int, d time.Duration) handler {
+	return func(_ context.Context, b *execution.Batch) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.at = append(s.at, time.Now())
+		if len(s.at) == nth {
+			return slowDown{d}
+		}
+		return nil
+	}
+}
+
+type slowDown struct{ d time.Duration }
+
+func (slowDown) Error() string { return "slow down" }
+
+// slows is an option: errors of slowing end as SlowDown does.
+func slows(s *setup) {
+	before := s.queue.Outcome
+	s.queue.Outcome = func(err error) core.Outcome {
+		if slow, ok := err.(slowDown); ok {
+			return core.Outcome{Kind: core.Snoozed, Delay: slow.d, SlowDown: slow.d}
+		}
+		return before(err)
+	}
+}
+
+func TestSlowDownStopsAllServers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var s starts
+		rate := core.Rate{Count: 20, Per: time.Second}
+		for range 3 {
+			w.start(s.slowing(50, 30*time.Second), spread, shards(6), rated(rate), slows, roundTrip(time.Millisecond))
+		}
+		w.sleep(announces)
+		w.pushMore(3000)
+		w.sleep(10 * time.Second)
+
+		// Slots of the next 50 ms were granted before.
+		last := s.at[len(s.at)-1]
+		if late := last.Sub(s.at[49]); late > 60*time.Millisecond {
+			t.Errorf("a batch starts %v after the queue was slowed down", late)
+		}
+		stopped := s.at[49].Add(30 * time.Second)
+		w.sleepUntil(stopped.Sub(w.began) - time.Millisecond)
+		if n := s.since(last.Add(1)); n > 0 {
+			t.Errorf("%d batches start while the queue is slowed down", n)
+		}
+		w.sleep(10 * time.Second)
+		if n := s.since(stopped); n < 150 {
+			t.Errorf("%d batches start in the 10 s after that, want 200", n)
+		}
+		s.wantRate(w, rate, 3)
+	})
+}
+
+func TestSlowDownWithoutARateSnoozes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var s starts
+		n := w.start(s.slowing(1, time.Minute), spread, shards(1), slows)
+		w.sleep(time.Second)
+		w.push("a", "x")
+		w.push("b", "x")
+		w.sleep(time.Second)
+		w.wantCounts(1, 0, 1, 0)
+		n.wantLines(1, "level=WARN", "SlowDown has only snoozed its job")
+		w.sleep(2 * time.Minute)
+		w.wantCounts(0, 0, 2, 0)
+	})
+}
+
+func TestARateIsASetting(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var s starts
+		w.start(s.handler(time.Millisecond), spread, shards(4), rated(core.Rate{Count: 10, Per: time.Second}))
+		w.sleep(announces)
+		w.pushMore(2000)
+		for _, step := range []struct {
+			change   core.SettingChange
+			from, to int // starts in ten seconds
+		}{
+			{core.SettingChange{Name: core.SettingRate, Value: "100/s"}, 950, 1003},
+			{core.SettingChange{Name: core.SettingRate, Value: "2/s"}, 19, 22},
+			{unset(core.SettingRate), 95, 102},
+			{core.SettingChange{Name: core.SettingRate, Value: "none"}, 2000, 20_000},
+		} {
+			w.set(step.change)
+			w.sleep(announces)
+			w.pushMore(2000)
+			began := time.Now()
+			w.sleep(10 * time.Second)
+			if n := s.since(began); n < step.from || n > step.to {
+				t.Errorf("after %+v %d batches start in 10 s, want %d to %d", step.change, n, step.from, step.to)
+			}
+		}
+	})
+}
+
+func TestRunDueHoldsTheRate(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(5)
+		q := newQueue(queueName, each(succeed))
+		q.Rate = core.Rate{Count: 1, Per: time.Minute, Burst: 2}
+		if jobs, err := w.runDue(newLink(w.store.Open()), q, "runner"); jobs != 3 || err != nil {
+			t.Errorf("%d jobs ran, of 3 that may; error %v", jobs, err)
+		}
+	})
+}
