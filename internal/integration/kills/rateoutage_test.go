@@ -26,33 +26,27 @@ func TestNoBurstFollowsAnOutageOfTheStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := start(t)
-			store, j := kit.Open(t, server.URL), newJournal(t)
-			pushRated(t, store, 100*ratedRate.Count)
-			servers := []*process{startProcess(t, "rated", server.URL, j), startProcess(t, "rated", server.URL, j)}
+			f := newRatedFlow(t, server.URL)
+			servers := []*process{f.start(), f.start()}
 			for _, p := range servers {
-				j.await(t, lineBegan, p.pid(), 2*ratedRate.Count)
+				f.await(p, ratedRate.Count)
 			}
 
 			const outages = 3
 			for range outages {
-				seen := make(map[int]int)
 				server.Stop()
-				time.Sleep(4 * time.Second) // 200 slots pass, if the machine is slow more
+				time.Sleep(4 * time.Second) // in which 200 slots pass, or more on a slow machine
 				server.Start(t)
-				for _, l := range j.read(t) {
-					if l.what == lineBegan {
-						seen[l.pid]++
-					}
-				}
+				f.push(10 * ratedRate.Count)
 				for _, p := range servers {
-					j.await(t, lineBegan, p.pid(), seen[p.pid()]+2*ratedRate.Count)
+					f.await(p, f.begunBy(p)+2*ratedRate.Count)
 				}
 			}
 
 			for _, p := range servers {
 				p.interrupt(t)
 			}
-			t.Logf("%d outages: %v", outages, checkRate(t, j.read(t), ratedRate))
+			t.Logf("%d outages: %v", outages, checkRate(t, f.j.read(t), ratedRate))
 		})
 	}
 }

@@ -3,6 +3,7 @@ package kills_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -88,17 +89,17 @@ func TestARateHoldsWhileServersDieAndAreReplaced(t *testing.T) {
 }
 
 func replaceRatedServers(t *testing.T, url string, ends int) {
-	store, j := kit.Open(t, url), newJournal(t)
-	pushRated(t, store, (ends+5)*4*ratedRate.Count)
+	f := newRatedFlow(t, url)
 	var servers []*process
 	for range ratedServers {
-		servers = append(servers, startProcess(t, "rated", url, j))
+		servers = append(servers, f.start())
 	}
 	for _, p := range servers {
-		j.await(t, lineBegan, p.pid(), 1)
+		f.await(p, 1)
 	}
 
 	for end := range ends {
+		f.push(5 * ratedRate.Count)
 		time.Sleep(time.Second + rand.N(4*time.Second)) // on a slow machine fewer jobs begin meanwhile
 		at := rand.N(len(servers))
 		if end%2 == 0 {
@@ -106,40 +107,91 @@ func replaceRatedServers(t *testing.T, url string, ends int) {
 		} else {
 			servers[at].interrupt(t)
 		}
-		servers[at] = startProcess(t, "rated", url, j)
+		servers[at] = f.start()
 	}
 	for _, p := range servers {
-		j.await(t, lineBegan, p.pid(), 1)
+		f.await(p, 1)
 		p.interrupt(t)
 	}
 
-	u := checkRate(t, j.read(t), ratedRate)
+	u := checkRate(t, f.j.read(t), ratedRate)
 	t.Logf("%d ends of servers: %v", ends, u)
 	if lost := u.granted - u.began; lost > u.granted/20+(ends+ratedServers)*ratedLanes {
 		t.Errorf("%d slots were granted and %d jobs began, so %d are lost", u.granted, u.began, lost)
 	}
 }
 
-// pushRated pushes the given number of jobs, each of an id of its own.
-func pushRated(t *testing.T, store ports.ShardStore, jobs int) {
+// ratedFlow is jobs of a queue with a rate, and the journal of its servers.
+type ratedFlow struct {
+	*testing.T
+	url    string
+	client *skein.Client
+	j      journal
+	pushed int
+}
+
+// newRatedFlow makes a flow with some seconds' jobs.
+func newRatedFlow(t *testing.T, url string) *ratedFlow {
 	t.Helper()
+	f := &ratedFlow{T: t, url: url, client: skein.NewClient(kit.Open(t, url), skein.ClientOptions{}), j: newJournal(t)}
+	f.push(10 * ratedRate.Count)
+	return f
+}
+
+func (f *ratedFlow) start() *process { return startProcess(f.T, "rated", f.url, f.j) }
+
+// push pushes the given number of jobs, each of an id of its own. A store that starts again may refuse
+// the first calls.
+func (f *ratedFlow) push(jobs int) {
+	f.Helper()
 	var entries []skein.Entry[int]
-	for n := range jobs {
-		entries = append(entries, skein.Entry[int]{ID: fmt.Sprint("job-", n), Payload: n})
+	for range jobs {
+		f.pushed++
+		entries = append(entries, skein.Entry[int]{ID: fmt.Sprint("job-", f.pushed), Payload: f.pushed})
 	}
-	must(t, rated.PushMany(t.Context(), skein.NewClient(store, skein.ClientOptions{}), entries))
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(10 * time.Millisecond) {
+		err := rated.PushMany(f.Context(), f.client, entries)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.Fatal(err)
+		}
+	}
+}
+
+// await waits until a server has begun the given number of jobs, and pushes some meanwhile.
+func (f *ratedFlow) await(p *process, jobs int) {
+	f.Helper()
+	for deadline := time.Now().Add(testservers.Patience); f.begunBy(p) < jobs; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.Fatalf("server %d has begun %d of %d jobs after %v", p.pid(), f.begunBy(p), jobs, testservers.Patience)
+		}
+		f.push(ratedRate.Count / 5)
+	}
+}
+
+// begunBy returns how many jobs a server has begun.
+func (f *ratedFlow) begunBy(p *process) (jobs int) {
+	f.Helper()
+	for _, l := range f.j.read(f.T) {
+		if l.what == lineBegan && l.pid == p.pid() {
+			jobs++
+		}
+	}
+	return jobs
 }
 
 // usage is how the slots of a rate were used.
 type usage struct {
 	granted, began int
-	// slots and begins are the most in any period of the rate.
+	// slots and begins are those of the worst period of the rate.
 	slots, begins int
 	took          time.Duration
 }
 
 func (u usage) String() string {
-	return fmt.Sprintf("%d slots granted and %d jobs begun in %v; at most %d slots and %d begins in a period",
+	return fmt.Sprintf("%d slots granted and %d jobs begun in %v; %d slots and %d begins in the worst period",
 		u.granted, u.began, u.took.Round(time.Second), u.slots, u.begins)
 }
 
@@ -152,9 +204,9 @@ func (u usage) String() string {
 //     before and were unused or not in the journal yet; and what is granted within ratedAhead.
 func checkRate(t *testing.T, lines []journalLine, rate core.Rate) (u usage) {
 	t.Helper()
-	var slots, begins []time.Time
+	var slots []time.Time
+	var begins []journalLine
 	ofServer, beganBy := make(map[int][]time.Time), make(map[int][]time.Time)
-	var began []journalLine
 	for _, l := range lines {
 		switch l.what {
 		case lineTook:
@@ -163,7 +215,7 @@ func checkRate(t *testing.T, lines []journalLine, rate core.Rate) (u usage) {
 				ofServer[l.pid] = append(ofServer[l.pid], l.at.Add(slot.Sub(nowOf(t, l))))
 			}
 		case lineBegan:
-			begins, began = append(begins, l.at), append(began, l)
+			begins = append(begins, l)
 			beganBy[l.pid] = append(beganBy[l.pid], l.at)
 		}
 	}
@@ -171,33 +223,46 @@ func checkRate(t *testing.T, lines []journalLine, rate core.Rate) (u usage) {
 		checkSlotsOfServer(t, pid, ofServer[pid], at)
 	}
 
-	bound := rate.Count + rate.Burst + 1
 	u.granted, u.began = len(slots), len(begins)
-	slices.SortFunc(slots, time.Time.Compare)
-	eachPeriod(slots, rate.Per, func(first, last int) {
-		if u.slots = max(u.slots, last-first+1); last-first+1 > bound {
-			t.Errorf("%d slots from %v to %v, at a rate of %v", last-first+1, slots[first], slots[last], rate)
-		}
-	})
+	u.slots = checkSlots(t, slots, rate)
+	u.begins, u.took = checkBegins(t, begins, rate)
+	return u
+}
 
-	slices.SortFunc(began, func(a, b journalLine) int { return a.at.Compare(b.at) })
-	slices.SortFunc(begins, time.Time.Compare)
-	if len(begins) > 0 {
-		u.took = begins[len(begins)-1].Sub(begins[0])
+// checkSlots checks the slots of all servers, and returns how many the worst period has.
+func checkSlots(t *testing.T, slots []time.Time, rate core.Rate) (worst int) {
+	t.Helper()
+	slices.SortFunc(slots, time.Time.Compare)
+	first, last := worstPeriod(slots, rate.Per, func(first, last int) int { return last - first })
+	if worst = last - first + 1; worst > rate.Count+rate.Burst+1 {
+		t.Errorf("%d slots from %v to %v, at a rate of %v", worst, slots[first], slots[last], rate)
 	}
-	ahead := int(ratedAhead/rate.Interval()) + 1
-	eachPeriod(begins, rate.Per, func(first, last int) {
+	return worst
+}
+
+// checkBegins checks the jobs of all servers, and returns how many begin in the worst period, and how
+// long they took together.
+func checkBegins(t *testing.T, begins []journalLine, rate core.Rate) (worst int, took time.Duration) {
+	t.Helper()
+	slices.SortFunc(begins, func(a, b journalLine) int { return a.at.Compare(b.at) })
+	at := make([]time.Time, len(begins))
+	for i, l := range begins {
+		at[i] = l.at
+	}
+
+	may := func(first, last int) int {
 		servers := make(map[int]bool)
-		for _, l := range began[first : last+1] {
+		for _, l := range begins[first : last+1] {
 			servers[l.pid] = true
 		}
-		u.begins = max(u.begins, last-first+1)
-		if n := last - first + 1; n > bound+ratedLanes*len(servers)+ahead {
-			t.Errorf("%d jobs begin on %d servers from %v to %v, at a rate of %v",
-				n, len(servers), begins[first], begins[last], rate)
-		}
-	})
-	return u
+		return rate.Count + rate.Burst + 1 + ratedLanes*len(servers) + int(ratedAhead/rate.Interval()) + 1
+	}
+	first, last := worstPeriod(at, rate.Per, func(first, last int) int { return last - first - may(first, last) })
+	if worst = last - first + 1; worst > may(first, last) {
+		t.Errorf("%d jobs begin from %v to %v, and %d may, at a rate of %v",
+			worst, at[first], at[last], may(first, last), rate)
+	}
+	return worst, at[len(at)-1].Sub(at[0])
 }
 
 // nowOf returns the store's clock of a line of grants.
@@ -230,14 +295,17 @@ func checkSlotsOfServer(t *testing.T, pid int, slots, begins []time.Time) {
 	}
 }
 
-// eachPeriod calls a function with the first and the last index of the times of each period that ends
-// with a time, in order.
-func eachPeriod(times []time.Time, period time.Duration, f func(first, last int)) {
-	first := 0
-	for last := range times {
-		for times[last].Sub(times[first]) > period {
-			first++
+// worstPeriod returns the first and the last index of the times of a period that ends with a time: of
+// the one that exceeds most.
+func worstPeriod(times []time.Time, period time.Duration, exceeds func(first, last int) int) (first, last int) {
+	from, most := 0, math.MinInt
+	for to := range times {
+		for times[to].Sub(times[from]) > period {
+			from++
 		}
-		f(first, last)
+		if n := exceeds(from, to); n > most {
+			first, last, most = from, to, n
+		}
 	}
+	return first, last
 }

@@ -242,12 +242,12 @@ func (s *setting) last() (followed int) {
 func (s *setting) awaitFull(followed int) {
 	s.Helper()
 	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(100 * time.Millisecond) {
-		most, lanes := mostRunning(s.j.read(s.T), followed)
-		if most >= lastRunning && lanes >= lastLanes {
+		most, _ := mostRunning(s.j.read(s.T), followed)
+		if most >= lastRunning {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.Fatalf("%d jobs run at once, %d on one server, after %v", most, lanes, testservers.Patience)
+			s.Fatalf("at most %d jobs have run at once after %v", most, testservers.Patience)
 		}
 		s.pushMore()
 	}
@@ -276,7 +276,7 @@ func (s *setting) check(followed int) {
 	s.checkVersions(lines)
 	most, lanes := mostRunning(lines, followed)
 	if most > lastRunning || lanes > lastLanes {
-		s.Errorf("%d jobs run at once, %d on one server; want %d and %d", most, lanes, lastRunning, lastLanes)
+		s.Errorf("%d jobs ran at once, %d on one server; at most %d and %d may", most, lanes, lastRunning, lastLanes)
 	}
 	s.Logf("%d versions; at the end %d jobs ran at once, %d on one server", s.version, most, lanes)
 }
