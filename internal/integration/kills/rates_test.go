@@ -3,6 +3,7 @@ package kills_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -188,11 +189,14 @@ type usage struct {
 	// slots and begins are those of the worst period of the rate.
 	slots, begins int
 	took          time.Duration
+	// by are the jobs that each server began.
+	by map[int]int
 }
 
 func (u usage) String() string {
-	return fmt.Sprintf("%d slots granted and %d jobs begun in %v; %d slots and %d begins in the worst period",
-		u.granted, u.began, u.took.Round(time.Second), u.slots, u.begins)
+	return fmt.Sprintf("%d slots granted and %d jobs begun in %v; %d slots and %d begins in the worst period; "+
+		"by server: %v",
+		u.granted, u.began, u.took.Round(time.Second), u.slots, u.begins, slices.Sorted(maps.Values(u.by)))
 }
 
 // checkRate checks a journal against a rate.
@@ -219,7 +223,9 @@ func checkRate(t *testing.T, lines []journalLine, rate core.Rate) (u usage) {
 			beganBy[l.pid] = append(beganBy[l.pid], l.at)
 		}
 	}
+	u.by = make(map[int]int)
 	for pid, at := range beganBy {
+		u.by[pid] = len(at)
 		checkSlotsOfServer(t, pid, ofServer[pid], at)
 	}
 
