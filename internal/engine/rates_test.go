@@ -332,3 +332,26 @@ func TestRunDueHoldsTheRate(t *testing.T) {
 		}
 	})
 }
+
+// Where lanes have shards of their own, each of them gets its part of the rate.
+func TestPinnedLanesShareARate(t *testing.T) {
+	for _, took := range []time.Duration{time.Millisecond, 150 * time.Millisecond} {
+		inWorld(t, func(w *world) {
+			rec := w.record()
+			q := rec.queue(queueName, 10, lasting(took))
+			q.Rate = core.Rate{Count: 10, Per: time.Second}
+			w.start(nil, lanes(10), serving(q), roundTrip(time.Millisecond))
+			w.sleep(announces)
+			w.pushMore(3000)
+			w.sleep(time.Minute)
+
+			var starts [10]int
+			for _, s := range rec.all() {
+				starts[s.shard.Index]++
+			}
+			if slices.Min(starts[:]) < 55 || slices.Max(starts[:]) > 65 {
+				t.Errorf("with jobs of %v the shards have %v starts, of 600 in all", took, starts)
+			}
+		})
+	}
+}
