@@ -142,7 +142,10 @@ func (s *shard) obtainSlot() (ok bool, err error) {
 		return true, nil
 	}
 
-	if !s.hasWork() { // what has ended may be due again
+	if !s.hasWork() { // what has ended may be due again, and handlers may have pushed jobs
+		s.mu.Lock()
+		s.turns.due = true
+		s.mu.Unlock()
 		if err := s.turnOnce(); err != nil {
 			return false, err
 		}

@@ -355,3 +355,22 @@ func TestPinnedLanesShareARate(t *testing.T) {
 		})
 	}
 }
+
+// With a rate, RunDue also sees the jobs that its handlers push for shards that had none.
+func TestRunDueWithARateSeesWhatHandlersPush(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(3)
+		w.push(idIn(2, 3), "x")
+		next := map[string]string{idIn(2, 3): idIn(0, 3), idIn(0, 3): idIn(1, 3)}
+		q := newQueue(queueName, each(func(_ context.Context, c *core.Claim) error {
+			if id := next[c.ID]; id != "" {
+				w.pushEntries(entry(id))
+			}
+			return nil
+		}))
+		q.Shards, q.Rate = 3, core.Rate{Count: 10, Per: time.Second, Burst: 10}
+		if jobs, err := w.runDue(newLink(w.store.Open()), q, "runner"); jobs != 3 || err != nil {
+			t.Errorf("%d jobs ran, want 3; error %v", jobs, err)
+		}
+	})
+}
