@@ -149,3 +149,23 @@ func TestTheAuditOfRemovedDeadLettersEndsWithTheServer(t *testing.T) {
 		w.wantAudit(1)
 	})
 }
+
+// Bounds of the program that apply because a setting was unset are as new as others: an older setting
+// of the other bound does not let them begin at once.
+func TestUnsettingABoundOfDeadLettersTakesEffectLater(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.set(setting(core.SettingMorgueCount, 1000), core.SettingChange{Name: core.SettingMorgueAge, Value: "0"})
+		w.pause()
+		w.bury("a")
+		w.start(each(succeed), spread, func(s *setup) { s.queue.Keep.Age = time.Hour })
+		w.sleep(2 * time.Hour)
+		w.wantDead(1)
+
+		w.set(unset(core.SettingMorgueAge))
+		w.sleep(9 * time.Minute) // people see it first
+		w.wantDead(1)
+		w.sleep(3 * time.Minute)
+		w.wantDead(0)
+	})
+}
