@@ -81,6 +81,10 @@ func (n *node) answerSlots(q *Queue, want int, reply *ports.TakeReply, err error
 	}
 	q.rates.retry.reset()
 	g := &reply.Grants[0]
+	if want == 0 {
+		q.limit.Slots().Checked(g.Stopped > reply.Now, now)
+		return
+	}
 	q.limit.Slots().Granted(want, g.Granted, now.Local.Add(g.First.Sub(reply.Now)), now)
 }
 

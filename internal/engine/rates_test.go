@@ -374,3 +374,56 @@ func TestRunDueWithARateSeesWhatHandlersPush(t *testing.T) {
 		}
 	})
 }
+
+// While other queues use all lanes, a queue with a rate gets its starts: a slot waits for the next lane.
+func TestARatedQueueDoesNotStarveBesideFullOnes(t *testing.T) {
+	for _, lanes := range []int{1, 4} {
+		inWorld(t, func(w *world) {
+			rec := w.record()
+			busy, rated := rec.queue("busy", 4, lasting(8*time.Second)), rec.queue(queueName, 4, succeed)
+			rated.Rate = core.Rate{Count: 1, Per: 10 * time.Second}
+			w.fill("busy", 4, 1000)
+			w.start(nil, pooled(lanes), serving(busy, rated), scheduled(core.StrictBy(queueName, "busy")),
+				roundTrip(time.Millisecond))
+			w.sleep(announces)
+			w.pushMore(1000)
+			w.sleep(10 * time.Minute)
+
+			n := 0
+			for _, s := range rec.all() {
+				if s.shard.Queue == queueName {
+					n++
+				}
+			}
+			if n < 55 || n > 62 {
+				t.Errorf("%d of the 60 batches that may start have, beside a queue that uses %d lanes", n, lanes)
+			}
+		})
+	}
+}
+
+// A slot that waits for a lane ends with a stop.
+func TestASlotThatWaitsForALaneEndsWithAStop(t *testing.T) {
+	inWorld(t, func(w *world) {
+		rec := w.record()
+		busy, rated := rec.queue("busy", 1, lasting(time.Minute)), rec.queue(queueName, 1, succeed)
+		rated.Rate = core.Rate{Count: 1, Per: time.Second}
+		w.fill("busy", 1, 10)
+		n := w.start(nil, pooled(1), serving(busy, rated), scheduled(core.StrictBy(queueName, "busy")))
+		w.sleep(10 * time.Second)
+		w.push("a", "x")
+		w.sleep(20 * time.Second)
+		takes := n.link.count("Take")
+
+		w.must(w.store.Stop(w.Context(), ports.StopRequest{Queue: queueName, For: time.Hour}))
+		w.sleep(50 * time.Minute)
+		if all := rec.all(); all[len(all)-1].shard.Queue == queueName {
+			t.Error("the job has started, although its queue is stopped")
+		}
+		w.sleep(15 * time.Minute)
+		w.wantCounts(0, 0, 1, 0)
+		if takes > 25 {
+			t.Errorf("in 20 s the server has asked for slots %d times", takes)
+		}
+	})
+}
