@@ -31,8 +31,9 @@ type Limit struct {
 	// runnable but for the limit, or granted.
 	running, claimed int
 	// held are the shards that get no grant because the limit is reached, in the order in which they
-	// were chosen.
-	held []*Shard
+	// were chosen. showing is set while show shows some of them.
+	held    []*Shard
+	showing bool
 	// parts are the parts of all pools that share the limit. queue are the parts with waiting lanes
 	// that the limit keeps from running a batch, in order of arrival. reserved counts the lanes that
 	// were woken because it is their part's turn, and have not called Next yet.
@@ -211,18 +212,24 @@ func (l *Limit) hold(s *Shard) {
 	}
 }
 
-// show shows hidden shards, as many as may claim a batch under the limit. It dispatches their
-// pools, except p, which the caller dispatches.
+// show shows hidden shards, in the order in which they were hidden, until others have been granted what
+// may be claimed under the limit. It dispatches their pools, except p, which the caller dispatches.
 func (l *Limit) show(p *Pool, now Now) {
-	if l == nil {
+	if l == nil || l.showing { // each pool that is dispatched below calls show, too
 		return
 	}
-	for n := l.claimable(0); n > 0 && len(l.held) > 0; n-- {
+	l.showing = true
+	defer func() { l.showing = false }()
+
+	own := 0 // shards of p, which have no grant yet
+	for n := len(l.held); n > 0 && l.claimable(0) > own; n-- {
 		s := l.held[0]
 		l.held = l.held[1:]
 		s.hidden &^= heldClaim
 		s.part.pool.recount(s)
-		if s.part.pool != p {
+		if s.part.pool == p {
+			own++
+		} else {
 			s.part.pool.dispatch(now)
 		}
 	}

@@ -288,7 +288,7 @@ func (s *sim) step(busy bool) {
 		if q.wants > 0 {
 			may = append(may, func() { s.grantSlots(q, busy) })
 		} else if q.bounds.Interval > 0 {
-			may = append(may, func() { s.askForSlots(q) })
+			may = append(may, func() { s.askForSlots(q, busy) })
 		}
 	}
 
@@ -325,9 +325,15 @@ func (s *sim) pass() {
 	}
 }
 
-// askForSlots lets the server ask for slots, if it wants some.
-func (s *sim) askForSlots(q *simQueue) {
-	if want, call, _ := q.limit.Slots().Plan(s.time()); call {
+// askForSlots lets the server ask for slots, if it wants some, or whether the queue is stopped.
+func (s *sim) askForSlots(q *simQueue, busy bool) {
+	if want, call, _ := q.limit.Slots().Plan(s.time()); call && want == 0 {
+		stopped := busy && rapid.Bool().Draw(s.T, "stopped")
+		if stopped {
+			q.slots = nil
+		}
+		q.limit.Slots().Checked(stopped, s.time())
+	} else if call {
 		q.wants, q.interval = want, q.bounds.Interval
 	}
 }

@@ -4,9 +4,10 @@ import "time"
 
 // Slots are what this server holds of the starts that the rate of a queue allows. The store grants
 // them, over all servers: each is the right to start one batch, from a time on. The server asks for
-// those that its lanes could use within LookAhead, and claims no more batches than it holds slots. It
-// keeps one unused slot, and not for long: the store may have been told meanwhile that nothing may
-// start.
+// those that its lanes could use within LookAhead, and one for the next lane that becomes free if
+// other queues use all of them, and claims no more batches than it holds slots. It keeps one unused
+// slot, and not for long: the store may have been told meanwhile that nothing may start. While jobs
+// wait for a lane, it asks the store once per poll interval whether that is so.
 type Slots struct {
 	node  *Node
 	limit *Limit
@@ -111,7 +112,7 @@ func (s *Slots) want(now Now) int {
 		}
 		soon := t.pool.starting(now)
 		starting += soon
-		need += min(batches, max(0, t.pool.target-t.pool.running)+soon)
+		need += min(batches, t.lanesToCome()+soon)
 	}
 
 	if most := s.limit.most(); most < boundless {
@@ -127,19 +128,66 @@ func (s *Slots) review(now Now) {
 	}
 }
 
-// Plan returns whether to ask the store for slots now, for how many, and how long to wait until the
-// next Plan. The slots may lie LookAhead ahead.
+// Plan returns whether to ask the store now, for how many slots, and how long to wait until the next
+// Plan. The slots may lie LookAhead ahead. A call for no slots is to be answered by Checked.
 func (s *Slots) Plan(now Now) (want int, call bool, wait time.Duration) {
-	const idle = time.Hour
-	want = s.want(now)
-	switch left := s.askAt.Sub(now.Local); {
-	case s.inFlight || want == 0:
-		return 0, false, idle
-	case left > 0:
-		return 0, false, left
+	wait = time.Hour
+	s.advance(now.Local)
+	if s.inFlight {
+		return 0, false, wait
 	}
-	s.inFlight, s.asked = true, s.interval()
-	return want, true, idle
+
+	want = s.want(now)
+	left, fresh := s.askAt.Sub(now.Local), s.freshFor(now.Local)
+	switch {
+	case want > 0 && left <= 0:
+		call = true
+	case fresh <= 0 && s.waits(now):
+		want, call = 0, true
+	case want > 0:
+		want, wait = 0, left
+	}
+
+	if fresh > 0 {
+		wait = min(wait, fresh)
+	}
+	if call {
+		s.inFlight, s.asked = true, s.interval()
+	}
+	return want, call, wait
+}
+
+// freshFor returns how long an unused slot need not be checked.
+func (s *Slots) freshFor(now time.Time) time.Duration {
+	switch {
+	case s.ready > 0:
+		return s.movedAt.Add(s.node.PollInterval).Sub(now)
+	case len(s.runs) > 0:
+		return s.comesAt().Add(s.node.PollInterval).Sub(now)
+	}
+	return time.Hour
+}
+
+// waits reports whether the queue has jobs that could start if a lane were free.
+func (s *Slots) waits(now Now) bool {
+	for _, t := range s.limit.parts {
+		for _, shard := range t.pool.shards {
+			if shard.part == t && (shard.runnable > 0 || shard.view.Claim.DueBy(now.Store)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Checked takes the answer to a call for no slots: whether the queue is stopped. If it is not, unused
+// slots stay.
+func (s *Slots) Checked(stopped bool, now Now) {
+	s.inFlight, s.movedAt = false, now.Local
+	if stopped {
+		s.ready, s.runs = 0, nil
+	}
+	s.dispatch(now)
 }
 
 // Granted takes the answer to a call for a number of slots: how many are granted, and the time of the

@@ -302,6 +302,34 @@ func (l *link) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueSt
 	return stats, nil
 }
 
+func (l *link) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply, error) {
+	var reply ports.TakeReply
+	err := l.call(ctx, "Take", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Take(ctx, r)
+		return err
+	})
+	if err != nil {
+		return ports.TakeReply{}, err
+	}
+	return reply, nil
+}
+
+func (l *link) Stop(ctx context.Context, r ports.StopRequest) error {
+	return l.call(ctx, "Stop", func(ctx context.Context, s ports.ShardStore) error { return s.Stop(ctx, r) })
+}
+
+func (l *link) Purge(ctx context.Context, d ports.DeadLetterStep) (ports.StepReply, error) {
+	var reply ports.StepReply
+	err := l.call(ctx, "Purge", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Purge(ctx, d)
+		return err
+	})
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	return reply, nil
+}
+
 // notifyingLink lets wake-ups through while the link is up.
 type notifyingLink struct{ *link }
 

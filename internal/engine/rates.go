@@ -81,6 +81,10 @@ func (n *node) answerSlots(q *Queue, want int, reply *ports.TakeReply, err error
 	}
 	q.rates.retry.reset()
 	g := &reply.Grants[0]
+	if want == 0 {
+		q.limit.Slots().Checked(g.Stopped > reply.Now, now)
+		return
+	}
 	q.limit.Slots().Granted(want, g.Granted, now.Local.Add(g.First.Sub(reply.Now)), now)
 }
 
@@ -142,7 +146,10 @@ func (s *shard) obtainSlot() (ok bool, err error) {
 		return true, nil
 	}
 
-	if !s.hasWork() { // what has ended may be due again
+	if !s.hasWork() { // what has ended may be due again, and handlers may have pushed jobs
+		s.mu.Lock()
+		s.turns.due = true
+		s.mu.Unlock()
 		if err := s.turnOnce(); err != nil {
 			return false, err
 		}

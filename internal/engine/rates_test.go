@@ -332,3 +332,96 @@ func TestRunDueHoldsTheRate(t *testing.T) {
 		}
 	})
 }
+
+// Where lanes have shards of their own, each of them gets its part of the rate.
+func TestPinnedLanesShareARate(t *testing.T) {
+	for _, took := range []time.Duration{time.Millisecond, 150 * time.Millisecond} {
+		inWorld(t, func(w *world) {
+			rec := w.record()
+			q := rec.queue(queueName, 10, lasting(took))
+			q.Rate = core.Rate{Count: 10, Per: time.Second}
+			w.start(nil, lanes(10), serving(q), roundTrip(time.Millisecond))
+			w.sleep(announces)
+			w.pushMore(3000)
+			w.sleep(time.Minute)
+
+			var starts [10]int
+			for _, s := range rec.all() {
+				starts[s.shard.Index]++
+			}
+			if slices.Min(starts[:]) < 55 || slices.Max(starts[:]) > 65 {
+				t.Errorf("with jobs of %v the shards have %v starts, of 600 in all", took, starts)
+			}
+		})
+	}
+}
+
+// With a rate, RunDue also sees the jobs that its handlers push for shards that had none.
+func TestRunDueWithARateSeesWhatHandlersPush(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(3)
+		w.push(idIn(2, 3), "x")
+		next := map[string]string{idIn(2, 3): idIn(0, 3), idIn(0, 3): idIn(1, 3)}
+		q := newQueue(queueName, each(func(_ context.Context, c *core.Claim) error {
+			if id := next[c.ID]; id != "" {
+				w.pushEntries(entry(id))
+			}
+			return nil
+		}))
+		q.Shards, q.Rate = 3, core.Rate{Count: 10, Per: time.Second, Burst: 10}
+		if jobs, err := w.runDue(newLink(w.store.Open()), q, "runner"); jobs != 3 || err != nil {
+			t.Errorf("%d jobs ran, want 3; error %v", jobs, err)
+		}
+	})
+}
+
+// While other queues use all lanes, a queue with a rate gets its starts: a slot waits for the next lane.
+func TestARatedQueueDoesNotStarveBesideFullOnes(t *testing.T) {
+	for _, lanes := range []int{1, 4} {
+		inWorld(t, func(w *world) {
+			rec := w.record()
+			busy, rated := rec.queue("busy", 4, lasting(8*time.Second)), rec.queue(queueName, 4, succeed)
+			rated.Rate = core.Rate{Count: 1, Per: 10 * time.Second}
+			w.fill("busy", 4, 1000)
+			w.start(nil, pooled(lanes), serving(busy, rated), scheduled(core.StrictBy(queueName, "busy")),
+				roundTrip(time.Millisecond))
+			w.sleep(announces)
+			w.pushMore(1000)
+			w.sleep(10 * time.Minute)
+
+			n := 0
+			for _, s := range rec.all() {
+				if s.shard.Queue == queueName {
+					n++
+				}
+			}
+			if n < 55 || n > 62 {
+				t.Errorf("%d of the 60 batches that may start have, beside a queue that uses %d lanes", n, lanes)
+			}
+		})
+	}
+}
+
+// A slot that waits for a lane ends with a stop.
+func TestASlotThatWaitsForALaneEndsWithAStop(t *testing.T) {
+	inWorld(t, func(w *world) {
+		rec := w.record()
+		busy, rated := rec.queue("busy", 1, lasting(time.Minute)), rec.queue(queueName, 1, succeed)
+		rated.Rate = core.Rate{Count: 1, Per: time.Second}
+		w.fill("busy", 1, 10)
+		n := w.start(nil, pooled(1), serving(busy, rated), scheduled(core.StrictBy(queueName, "busy")))
+		w.sleep(10 * time.Second)
+		w.push("a", "x")
+		w.sleep(80 * time.Second) // since the first lane was free the server keeps a slot
+		takes := n.link.count("Take")
+
+		w.must(w.store.Stop(w.Context(), ports.StopRequest{Queue: queueName, For: time.Hour}))
+		w.sleep(50 * time.Minute)
+		w.wantCounts(1, 0, 0, 0)
+		w.sleep(15 * time.Minute)
+		w.wantCounts(0, 0, 1, 0)
+		if takes < 5 || takes > 60 {
+			t.Errorf("the server has called the store %d times for its one slot, want about one in a second", takes)
+		}
+	})
+}

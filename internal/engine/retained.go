@@ -7,44 +7,60 @@ import (
 	"github.com/skeinq/skein/internal/engine/retention"
 )
 
-// kept is which dead letters of a queue are kept. since is when this node has learned it, or when an
-// operator has set it.
+// kept is which dead letters of a queue are kept. ageSince and countSince are when this node has
+// learned of each bound, or when an operator has set it.
 type kept struct {
 	core.Retention
-	since time.Time
+	ageSince, countSince time.Time
+}
+
+// from returns the time before which nothing is removed.
+func (k *kept) from() time.Time {
+	since := k.ageSince
+	if k.countSince.After(since) {
+		since = k.countSince
+	}
+	return since.Add(retention.Grace)
 }
 
 // keepDeadLetters makes what operators have set, else the program's bounds, those of a queue's dead
-// letters. Bounds that are new to this node begin now, and those of operators when they were set.
+// letters. A bound that is new to this node begins now, and one of operators when it was set.
 func (n *node) keepDeadLetters(q *Queue, s core.Settings) {
-	r, at := q.keepBy(s)
-	if was := q.kept.Load(); was != nil && was.Retention == r {
-		return
+	was := q.kept.Load()
+	if was == nil {
+		was = &kept{}
 	}
 
-	since := time.Now()
-	if at > 0 {
-		since = since.Add(min(0, at.Sub(n.clock.Steady(since))))
+	now := *was
+	now.Retention = q.keepBy(s)
+	if now.Age != was.Age {
+		now.ageSince = n.setSince(s, core.SettingMorgueAge)
 	}
-	q.kept.Store(&kept{r, since})
+	if now.Count != was.Count {
+		now.countSince = n.setSince(s, core.SettingMorgueCount)
+	}
+	q.kept.Store(&now)
+}
+
+// setSince returns when a setting was set by the clock of this process, or now if it is unset.
+func (n *node) setSince(s core.Settings, name string) time.Time {
+	now := time.Now()
+	if setting, set := s.Find(name); set {
+		return now.Add(min(0, setting.At.Sub(n.clock.Steady(now))))
+	}
+	return now
 }
 
 // keepBy returns the bounds of the queue's dead letters: what operators have set, else the program's.
-// at is when the newer of the settings was set.
-func (q *Queue) keepBy(s core.Settings) (r core.Retention, at core.Instant) {
-	r = q.Keep
+func (q *Queue) keepBy(s core.Settings) core.Retention {
+	r := q.Keep
 	if age, set := s.MorgueAge(); set {
 		r.Age = age
 	}
 	if n, set := s.MorgueCount(); set {
 		r.Count = n
 	}
-	for _, name := range []string{core.SettingMorgueAge, core.SettingMorgueCount} {
-		if setting, set := s.Find(name); set {
-			at = max(at, setting.At)
-		}
-	}
-	return r, at
+	return r
 }
 
 // expireDeadLetters removes the dead letters that queues no longer keep, until stop is closed.
@@ -72,7 +88,7 @@ func (e *Engine) retainedShards() (held []retention.Shard) {
 			ID:     s.ID,
 			Shards: s.queue.Shards,
 			Keep:   k.Retention,
-			From:   k.since.Add(retention.Grace),
+			From:   k.from(),
 		})
 	}
 	return held

@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -148,4 +150,54 @@ func TestTheAuditOfRemovedDeadLettersEndsWithTheServer(t *testing.T) {
 		n.stop()
 		w.wantAudit(1)
 	})
+}
+
+// Bounds of the program that apply because a setting was unset are as new as others: an older setting
+// of the other bound does not let them begin at once.
+func TestUnsettingABoundOfDeadLettersTakesEffectLater(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.set(setting(core.SettingMorgueCount, 1000), core.SettingChange{Name: core.SettingMorgueAge, Value: "0"})
+		w.pause()
+		w.bury("a")
+		w.start(each(succeed), spread, func(s *setup) { s.queue.Keep.Age = time.Hour })
+		w.sleep(2 * time.Hour)
+		w.wantDead(1)
+
+		w.set(unset(core.SettingMorgueAge))
+		w.sleep(9 * time.Minute) // people see it first
+		w.wantDead(1)
+		w.sleep(3 * time.Minute)
+		w.wantDead(0)
+	})
+}
+
+// Dead letters that somebody else removes meanwhile count: no more are removed than are too many.
+func TestRemovalsBySeveralKeepTheNumberOfDeadLetters(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pause()
+		w.bury(numbered("early", 2000)...)
+		w.start(each(succeed), spread, func(s *setup) {
+			s.queue.Keep.Count = 100
+			s.wrap = func(l notifyingLink) engine.Store { return &purgedElsewhere{notifyingLink: l} }
+		})
+		w.sleep(13 * time.Minute)
+		w.wantDead(100)
+	})
+}
+
+// purgedElsewhere is a store where somebody else carries out the first step of a removal, too.
+type purgedElsewhere struct {
+	notifyingLink
+	done bool
+}
+
+func (s *purgedElsewhere) Purge(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+	reply, err := s.notifyingLink.Purge(ctx, step)
+	if !s.done && err == nil {
+		s.done = true
+		_, err = s.notifyingLink.Purge(ctx, step)
+	}
+	return reply, err
 }
