@@ -343,15 +343,17 @@ func (s *sim) grantSlots(q *simQueue, busy bool) {
 	want := q.wants
 	q.wants = 0
 	if q.bounds.Interval != q.interval { // the rate is another one
-		q.limit.Slots().Granted(want, want, s.time().Local, s.time())
+		q.limit.Slots().Granted(time.Millisecond, want, want, s.time().Local, s.time())
 		return
 	}
 	if busy && rapid.IntRange(0, 4).Draw(s.T, "slots fail") == 0 {
-		drop := rapid.Bool().Draw(s.T, "drop")
-		if drop {
+		if rapid.Bool().Draw(s.T, "slow down") {
 			q.slots = nil
+			q.limit.Slots().Stop(s.time().Local.Add(10*time.Millisecond), s.time())
+			q.limit.Slots().Granted(time.Millisecond, want, want, s.time().Local, s.time()) // it began before
+		} else {
+			q.limit.Slots().Refused(s.time().Local.Add(10*time.Millisecond), s.time())
 		}
-		q.limit.Slots().Refused(drop, s.time().Local.Add(10*time.Millisecond), s.time())
 		return
 	}
 
@@ -365,7 +367,7 @@ func (s *sim) grantSlots(q *simQueue, busy bool) {
 		at += q.bounds.Interval
 	}
 	q.next = at
-	q.limit.Slots().Granted(want, granted, scriptStart.Add(first), s.time())
+	q.limit.Slots().Granted(time.Millisecond, want, granted, scriptStart.Add(first), s.time())
 }
 
 // bound gives a queue other bounds.

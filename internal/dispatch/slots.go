@@ -25,7 +25,12 @@ type Slots struct {
 	inFlight bool
 	asked    time.Duration
 	askAt    time.Time
+	// took is how long the last call has taken.
+	took time.Duration
 }
+
+// stopped stands for the interval of a call that began before a stop: its slots are dropped.
+const stopped time.Duration = -1
 
 // run is a number of slots, an interval apart.
 type run struct {
@@ -190,10 +195,18 @@ func (s *Slots) Checked(stopped bool, now Now) {
 	s.dispatch(now)
 }
 
-// Granted takes the answer to a call for a number of slots: how many are granted, and the time of the
-// first of them, or of the first that could be.
-func (s *Slots) Granted(want, granted int, first time.Time, now Now) {
-	s.inFlight = false
+// Ahead returns how far ahead the slots of a call may lie: LookAhead or, if calls take long, as far as
+// it takes to have the next ones in time. It is less than a poll interval, after which claimed jobs go
+// back.
+func (s *Slots) Ahead() time.Duration {
+	return max(LookAhead, min(2*s.took, s.node.PollInterval/2))
+}
+
+// Granted takes the answer to a call for a number of slots: how long it took, how many are granted, and
+// the time of the first of them, or of the first that could be.
+func (s *Slots) Granted(took time.Duration, want, granted int, first time.Time, now Now) {
+	s.inFlight, s.took = false, took
+	granted = min(granted, want)
 	if s.asked != s.interval() { // the rate is another one
 		s.dispatch(now)
 		return
@@ -203,7 +216,7 @@ func (s *Slots) Granted(want, granted int, first time.Time, now Now) {
 		s.runs = append(s.runs, run{next: first, n: granted})
 	}
 	if granted < want {
-		next := first.Add(time.Duration(granted) * s.interval()).Add(-LookAhead)
+		next := first.Add(time.Duration(granted) * s.interval()).Add(-s.Ahead())
 		s.askAt = earlier(later(next, now.Local.Add(LookAhead/4)), now.Local.Add(s.node.PollInterval))
 	} else {
 		s.size = min(2*s.size, int(LookAhead/s.interval())+1)
@@ -211,13 +224,16 @@ func (s *Slots) Granted(want, granted int, first time.Time, now Now) {
 	s.dispatch(now)
 }
 
-// Refused notes that a call has failed, or that the queue was stopped, and that the next call may be
-// made at a time. drop is set if the slots that lie ahead no longer hold.
-func (s *Slots) Refused(drop bool, retryAt time.Time, now Now) {
+// Refused notes that a call has failed, and that the next one may be made at a time.
+func (s *Slots) Refused(retryAt time.Time, now Now) {
 	s.inFlight, s.askAt = false, retryAt
-	if drop {
-		s.ready, s.runs = 0, nil
-	}
+	s.dispatch(now)
+}
+
+// Stop drops all slots, also those of a call in flight, since a handler has asked for a pause. The next
+// call may be made at a time.
+func (s *Slots) Stop(retryAt time.Time, now Now) {
+	s.ready, s.runs, s.asked, s.askAt = 0, nil, stopped, retryAt
 	s.dispatch(now)
 }
 

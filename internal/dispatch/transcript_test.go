@@ -104,7 +104,7 @@ func (w *script) head(s string) core.Head {
 
 func (w *script) event(name string, args []string) {
 	events := map[string]func(args []string){
-		"at": w.at, "prefetch": w.prefetch, "scheduler": w.scheduler, "limit": w.limit, "permits": w.newPermits, "rate": w.rate, "ask": w.ask, "slots": w.slots, "pool": w.pool,
+		"at": w.at, "prefetch": w.prefetch, "scheduler": w.scheduler, "limit": w.limit, "permits": w.newPermits, "rate": w.rate, "ask": w.ask, "slots": w.slots, "slow-down": w.slowDown, "pool": w.pool,
 		"shards": w.setShards, "next": w.next, "answer": w.answer, "ended": w.ended, "taken": w.taken, "show": w.show,
 		"carry": w.carry, "answered": w.answered, "lost": w.lost, "await": w.await, "hand": w.hand, "look": w.look, "lanes": w.setLanes,
 		"by-hand": func([]string) { w.node.ByHand = true }, "stop": func([]string) { w.node.Stop() }, "plan": w.plan, "granted": w.granted, "failed": w.failed, "freed": w.freed,
@@ -182,7 +182,12 @@ func (w *script) ask(args []string) {
 
 // slots takes a queue, how many slots it has asked for, how many it is granted, and the first.
 func (w *script) slots(args []string) {
-	w.limitOf(args[0]).Slots().Granted(w.int(args[1]), w.int(args[2]), scriptStart.Add(w.duration(args[3])), w.time())
+	w.limitOf(args[0]).Slots().Granted(time.Millisecond, w.int(args[1]), w.int(args[2]), scriptStart.Add(w.duration(args[3])), w.time())
+}
+
+// slowDown takes a queue and the time until which its handler wants a pause.
+func (w *script) slowDown(args []string) {
+	w.limitOf(args[0]).Slots().Stop(scriptStart.Add(w.duration(args[1])), w.time())
 }
 
 func (w *script) limitOf(queue string) *dispatch.Limit {

@@ -16,16 +16,19 @@ func (e *Engine) followRecords(stop <-chan struct{}) {
 	status := e.outages.Loop("settings", core.Shard{})
 	for wait := e.announceInterval(); pause(wait, stop); {
 		began := time.Now()
-		status.Called(e.readRecords(e.served.Load().queues))
+		status.Called(e.readRecords(nil))
 		wait = max(1, e.announceInterval()-time.Since(began))
 	}
 }
 
-// readRecords reads the records of queues, and applies what operators have set. If the store does not
-// answer, what is in force stays.
+// readRecords reads the records of queues, or of those that the node serves if queues is nil, and
+// applies what operators have set. If the store does not answer, what is in force stays.
 func (e *Engine) readRecords(queues []*Queue) error {
 	e.recording.Lock()
 	defer e.recording.Unlock()
+	if queues == nil {
+		queues = e.served.Load().queues
+	}
 
 	ctx, cancel := e.callContext()
 	defer cancel()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
@@ -55,28 +54,29 @@ func (n *node) planSlots(q *Queue, calls *sync.WaitGroup) time.Duration {
 	defer n.unlockPools()
 	want, call, wait := q.limit.Slots().Plan(n.now())
 	if call {
-		rate := q.rate()
-		n.start(calls, func() { n.takeSome(q, rate, want) })
+		rate, ahead := q.rate(), q.limit.Slots().Ahead()
+		n.start(calls, func() { n.takeSome(q, rate, want, ahead) })
 	}
 	return wait
 }
 
 // takeSome makes one call. If it fails, the loop makes another one: the queue starts nothing
 // meanwhile.
-func (n *node) takeSome(q *Queue, rate core.Rate, want int) {
-	reply, err := n.take(n.callContext, q, rate, want, dispatch.LookAhead)
-	n.answerSlots(q, want, &reply, err)
+func (n *node) takeSome(q *Queue, rate core.Rate, want int, ahead time.Duration) {
+	sent := n.clock.Local()
+	reply, err := n.take(n.callContext, q, rate, want, ahead)
+	n.answerSlots(q, want, &reply, n.clock.Local().Sub(sent), err)
 	q.rates.status.Called(err)
 	signal(n.slotsNow)
 }
 
 // answerSlots takes the end of a call.
-func (n *node) answerSlots(q *Queue, want int, reply *ports.TakeReply, err error) {
+func (n *node) answerSlots(q *Queue, want int, reply *ports.TakeReply, took time.Duration, err error) {
 	n.pooling.Lock()
 	defer n.unlockPools()
 	now := n.now()
 	if err != nil {
-		q.limit.Slots().Refused(false, now.Local.Add(q.rates.retry.next()), now)
+		q.limit.Slots().Refused(now.Local.Add(q.rates.retry.next()), now)
 		return
 	}
 	q.rates.retry.reset()
@@ -85,7 +85,7 @@ func (n *node) answerSlots(q *Queue, want int, reply *ports.TakeReply, err error
 		q.limit.Slots().Checked(g.Stopped > reply.Now, now)
 		return
 	}
-	q.limit.Slots().Granted(want, g.Granted, now.Local.Add(g.First.Sub(reply.Now)), now)
+	q.limit.Slots().Granted(took, want, g.Granted, now.Local.Add(g.First.Sub(reply.Now)), now)
 }
 
 // take takes slots of the queue's limiter.
@@ -125,7 +125,7 @@ func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
 
 	n.pooling.Lock()
 	now := n.now()
-	q.limit.Slots().Refused(true, now.Local.Add(min(longest, n.cfg.PollInterval)), now)
+	q.limit.Slots().Stop(now.Local.Add(min(longest, n.cfg.PollInterval)), now)
 	n.unlockPools()
 
 	ctx, cancel := n.callContext()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/execution"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -70,19 +71,21 @@ func TestARateHoldsOverServersAndIsUsed(t *testing.T) {
 		rate           core.Rate
 		servers, lanes int
 		took, lasts    time.Duration
+		trip           time.Duration
 	}{
-		{core.Rate{Count: 50, Per: time.Second}, 4, 5, 10 * time.Millisecond, time.Minute},
-		{core.Rate{Count: 50, Per: time.Second, Burst: 20}, 4, 5, 10 * time.Millisecond, time.Minute},
-		{core.Rate{Count: 10, Per: time.Minute}, 4, 5, 10 * time.Millisecond, 10 * time.Minute},
-		{core.Rate{Count: 10, Per: time.Minute}, 1, 1, 5 * time.Second, 10 * time.Minute},
-		{core.Rate{Count: 10_000, Per: time.Second}, 2, 100, 5 * time.Millisecond, 3 * time.Second},
-		{core.Rate{Count: 1, Per: time.Hour}, 2, 5, time.Second, 24 * time.Hour},
+		{core.Rate{Count: 50, Per: time.Second}, 4, 5, 10 * time.Millisecond, time.Minute, time.Millisecond},
+		{core.Rate{Count: 50, Per: time.Second, Burst: 20}, 4, 5, 10 * time.Millisecond, time.Minute, time.Millisecond},
+		{core.Rate{Count: 50, Per: time.Second}, 2, 20, 10 * time.Millisecond, time.Minute, 100 * time.Millisecond},
+		{core.Rate{Count: 10, Per: time.Minute}, 4, 5, 10 * time.Millisecond, 10 * time.Minute, time.Millisecond},
+		{core.Rate{Count: 10, Per: time.Minute}, 1, 1, 5 * time.Second, 10 * time.Minute, time.Millisecond},
+		{core.Rate{Count: 10_000, Per: time.Second}, 2, 100, 5 * time.Millisecond, time.Second, time.Millisecond},
+		{core.Rate{Count: 1, Per: time.Hour}, 2, 5, time.Second, time.Duration(tier.Count(3, 24)) * time.Hour, time.Millisecond},
 	} {
-		t.Run(fmt.Sprint(c.rate, " over ", c.servers), func(t *testing.T) {
+		t.Run(fmt.Sprint(c.rate, " over ", c.servers, " in ", c.trip), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				var s starts
 				for range c.servers {
-					w.start(s.handler(c.took), spread, shards(8), lanes(c.lanes), rated(c.rate), roundTrip(time.Millisecond))
+					w.start(s.handler(c.took), spread, shards(8), lanes(c.lanes), rated(c.rate), roundTrip(c.trip))
 				}
 				w.sleep(announces)
 				slots := int(c.lasts/c.rate.Interval()) + c.rate.Burst
@@ -92,7 +95,7 @@ func TestARateHoldsOverServersAndIsUsed(t *testing.T) {
 
 				began := time.Now()
 				w.sleep(c.lasts)
-				s.wantRate(w, c.rate, c.servers*int(2*time.Millisecond/c.rate.Interval())+c.servers)
+				s.wantRate(w, c.rate, c.servers*int(2*c.trip/c.rate.Interval())+c.servers)
 				if got := s.since(began); got < slots*95/100 {
 					t.Errorf("%d batches started in %v, of %d that may", got, c.lasts, slots)
 				}
@@ -153,7 +156,7 @@ func TestJobsThatWaitForTheRateAreNotClaimed(t *testing.T) {
 // While servers die, lose their store and stop, no more batches start than the rate allows. After an
 // outage of an hour no burst follows.
 func TestARateHoldsThroughFaults(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(tier.Count(3, 20)) {
 		inWorld(t, func(w *world) { rateHistory(w, seed) })
 	}
 }

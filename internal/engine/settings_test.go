@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -274,7 +275,7 @@ func TestRunDueFollowsSettings(t *testing.T) {
 // Settings change under load while servers start, stop, die and lose their store. After the last
 // change, and an announce interval of a store that answers, no server has an old value.
 func TestInRandomHistoriesNoServerKeepsAnOldSetting(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(tier.Count(5, 40)) {
 		inWorld(t, func(w *world) { settingsHistory(w, seed) })
 	}
 }
