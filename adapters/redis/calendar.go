@@ -224,7 +224,7 @@ func (s *Store) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksRep
 
 	reply := ports.TicksReply{Shards: make([]ports.ShardTicks, len(r.Shards))}
 	var failure error
-	for i, o := range s.runApart(ctx, calls) {
+	for i, o := range s.lookAtTicks(ctx, r.Shards, calls, r.Size()) {
 		ticks, err := s.ticks(ctx, r.Shards[i], &calls[i], o)
 		switch {
 		case err == nil:

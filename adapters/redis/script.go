@@ -42,6 +42,7 @@ var (
 	importScript           = join(library + "lib/steps step/import")
 	importJobsScript       = join(library + "lib/steps step/import_jobs")
 	limitsScript           = join("lib/clock lib/base limiter/limits")
+	nextTicksScript        = join("lib/clock calendar/next_ticks")
 	nodesScript            = join("lib/clock registry/nodes")
 	oldestScript           = join("lib/clock lib/base lib/packed lib/oldest look/oldest")
 	permitScript           = join("lib/clock registry/permit")

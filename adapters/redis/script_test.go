@@ -56,6 +56,7 @@ var scriptFlags = map[string]struct {
 	"import":             {importScript, refusedWhenFull},
 	"import_jobs":        {importJobsScript, refusedWhenFull},
 	"limits":             {limitsScript, onlyReads},
+	"next_ticks":         {nextTicksScript, onlyReads},
 	"nodes":              {nodesScript, onlyReads},
 	"declare_shard":      {declareShardScript, passesWhenFull},
 	"oldest":             {oldestScript, onlyReads},

@@ -51,4 +51,6 @@ var workers = map[string]func() error{
 	"flow":         flowWorker,
 	"flow-short":   shortFlowWorker,
 	"ticking":      tickingWorker,
+	"rated":        ratedWorker,
+	"set":          setWorker,
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // process is a process that a test has started. It runs this program or another version of it.
@@ -97,6 +98,16 @@ func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work fu
 
 // serveWithJournal runs a server with a handler that writes to the journal, until an interrupt.
 func serveWithJournal(options skein.ServerOptions, handler func(j journal) skein.Handler) error {
+	return serveThrough(options, func(journal) storekit.Interceptor { return nil }, handler)
+}
+
+// serveThrough is serveWithJournal with an interceptor of the calls of the store. An interceptor that
+// is nil leaves the store as it is.
+func serveThrough(
+	options skein.ServerOptions,
+	around func(j journal) storekit.Interceptor,
+	handler func(j journal) skein.Handler,
+) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
@@ -111,5 +122,5 @@ func serveWithJournal(options skein.ServerOptions, handler func(j journal) skein
 		j.write(journalLine{what: lineReady, pid: os.Getpid()})
 		return nil
 	}
-	return skein.NewServer(store, options, handler(j)).Run(ctx)
+	return skein.NewServer(storekit.Intercept(store, around(j)), options, handler(j)).Run(ctx)
 }

@@ -118,6 +118,10 @@ func calendarCalls() []scriptCall {
 			_, err := w.store.Ticks(w.t.Context(), ports.TicksRequest{Shards: []core.Shard{w.shard}, Limit: 10})
 			return err
 		}},
+		{"next ticks", "next_ticks", true, func(w *worker) error {
+			_, err := w.store.Ticks(w.t.Context(), ports.TicksRequest{Shards: []core.Shard{w.shard, w.shard}})
+			return err
+		}},
 		{"list schedules", "schedules", true, func(w *worker) error {
 			_, err := w.store.Schedules(w.t.Context(), ports.SchedulesRequest{Queue: "orders"})
 			return err

@@ -57,7 +57,7 @@ func queueCalls() []scriptCall {
 		{"change the merge rule", "alter", true, setMerge},
 		{"change the merge rule of a shard", "alter_shard", true, setMerge},
 		{"change the settings", "configure", false, func(w *worker) error {
-			return w.store.Configure(w.t.Context(), limited(1, "3"))
+			return w.store.Configure(w.t.Context(), lanesSet(1, "3"))
 		}},
 		{"pause", "alter", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
 		{"pause a shard", "alter_shard", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},

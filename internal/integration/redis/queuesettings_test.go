@@ -14,8 +14,8 @@ import (
 
 const settingsOfOrders = "orders/settings"
 
-// limited returns settings of a version with a limit of lanes.
-func limited(version int64, lanes string) ports.ConfigureRequest {
+// lanesSet returns settings of a version with a limit of lanes.
+func lanesSet(version int64, lanes string) ports.ConfigureRequest {
 	return ports.ConfigureRequest{Queue: "orders", Settings: core.Settings{
 		Version: version,
 		Set:     []core.Setting{{Name: core.SettingMaxLanes, Value: lanes, By: "ann", At: 7}},
@@ -81,13 +81,13 @@ func TestRedisBrokenSettingsAreReplaced(t *testing.T) {
 			}
 
 			if tt.refused > 0 {
-				err := w.store.Configure(ctx, limited(tt.refused, "1"))
+				err := w.store.Configure(ctx, lanesSet(tt.refused, "1"))
 				conflict, ok := errors.AsType[*ports.SettingsConflictError](err)
 				if !ok || !conflict.Settings.Equal(want) {
 					t.Errorf("version %d: %v, want a conflict with %+v", tt.refused, err, want)
 				}
 			}
-			next := limited(tt.next, "1")
+			next := lanesSet(tt.next, "1")
 			must(t, w.store.Configure(ctx, next))
 			if got := w.settings(t); !got.Equal(next.Settings) {
 				t.Errorf("after a change the settings are %+v, want %+v", got, next.Settings)
@@ -102,7 +102,7 @@ func TestRedisALostQueueRecordLeavesItsSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
 	ctx := t.Context()
-	want := limited(1, "3")
+	want := lanesSet(1, "3")
 	must(t, w.store.Configure(ctx, want))
 
 	for what, restore := range map[string]func() error{
@@ -136,7 +136,7 @@ func TestRedisForgetLeavesNoSettings(t *testing.T) {
 		_, err := store.Declare(ctx, ports.DeclareRequest{Queue: queue, Shards: 2})
 		must(t, err)
 	}
-	must(t, store.Configure(ctx, limited(1, "3")))
+	must(t, store.Configure(ctx, lanesSet(1, "3")))
 	must(t, store.Forget(ctx, "orders"))
 	if client.HExists(ctx, "skein:queues", settingsOfOrders).Val() {
 		t.Error("the settings are left")

@@ -101,7 +101,7 @@ for setting; do
 	shift && set -- "$@" -c "$setting"
 done`
 
-// runPostgres makes a cluster in the working directory and serves it on the port $1 of the address
+// runPostgres makes a cluster in the working directory, if it has none, and serves it on the port $1 of the address
 // $2. $3 are the arguments of initdb; the settings follow.
 const runPostgres = findPostgres + `
 port=$1 bind=$2 init=$3 && shift 3` + settingsAsFlags + `
@@ -110,8 +110,10 @@ port=$1 bind=$2 init=$3 && shift 3` + settingsAsFlags + `
 export MALLOC_TOP_PAD_=4194304 MALLOC_TRIM_THRESHOLD_=67108864
 # Postgres before version 15 has no choice of the locale provider.
 case $(initdb --help) in *--locale-provider*) ;; *) init= ;; esac
-initdb --pgdata=data --username=postgres --auth=trust --encoding=UTF8 --locale=C $init --no-sync >/dev/null || exit
-echo 'host all all all trust' >>data/pg_hba.conf
+if ! [ -e data ]; then
+	initdb --pgdata=data --username=postgres --auth=trust --encoding=UTF8 --locale=C $init --no-sync >/dev/null || exit
+	echo 'host all all all trust' >>data/pg_hba.conf
+fi
 exec postgres -D data -p "$port" -c listen_addresses="$bind" -c unix_socket_directories= "$@"
 `
 

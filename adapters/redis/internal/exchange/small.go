@@ -3,6 +3,7 @@ package exchange
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -57,8 +58,8 @@ func Refused(err error) bool {
 }
 
 // OtherSlot reports whether a server of a Cluster has refused a call because its keys are in several
-// slots.
-func OtherSlot(err error) bool { return goredis.HasErrorPrefix(err, "CROSSSLOT") }
+// slots. err is an error of the driver or, since Translate keeps the text, of [Translate].
+func OtherSlot(err error) bool { return err != nil && strings.Contains(err.Error(), "CROSSSLOT ") }
 
 // GaveUp returns the error of a call that began at the given time and has ended with its context.
 func (s *Link) GaveUp(ctx context.Context, began time.Time) error {
