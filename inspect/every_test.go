@@ -89,9 +89,12 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"SetMerge": func(ctx context.Context) error {
 			return i.SetMerge(ctx, queue, core.MergeRule{Stays: core.Highest})
 		},
-		"Forget":  func(ctx context.Context) error { return i.Forget(ctx, queue) },
-		"Recount": func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
-		"RunNow":  func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.JobIDs(ids...))) },
+		"Rate":       func(ctx context.Context) error { _, err := i.Rate(ctx, queue, 0); return err },
+		"StopRate":   func(ctx context.Context) error { return i.StopRate(ctx, queue, "", time.Hour) },
+		"ResumeRate": func(ctx context.Context) error { return i.ResumeRate(ctx, queue, "") },
+		"Forget":     func(ctx context.Context) error { return i.Forget(ctx, queue) },
+		"Recount":    func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
+		"RunNow":     func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.JobIDs(ids...))) },
 		"RunAllNow": func(ctx context.Context) error {
 			return result(i.RunNow(ctx, queue, inspect.AllJobs(nil, o)))
 		},

@@ -55,6 +55,7 @@ type Store interface {
 	ports.Tracker
 	ports.Identity
 	ports.Calendar
+	ports.Limiter
 }
 
 // Options are the options of an inspector. The zero value is ready.

@@ -29,6 +29,14 @@ func (q *Queue) rate() core.Rate {
 	return core.Rate{}
 }
 
+// rateText returns the rate that is in force as servers announce it: empty if there is none.
+func (q *Queue) rateText() string {
+	if r := q.rate(); r != (core.Rate{}) {
+		return r.String()
+	}
+	return ""
+}
+
 // takeSlots takes the slots that queues with a rate need, until stop is closed.
 func (e *Engine) takeSlots(stop <-chan struct{}) {
 	var calls sync.WaitGroup

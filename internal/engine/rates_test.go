@@ -297,25 +297,30 @@ func TestSlowDownWithoutARateSnoozes(t *testing.T) {
 func TestARateIsASetting(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var s starts
-		w.start(s.handler(time.Millisecond), spread, shards(4), rated(core.Rate{Count: 10, Per: time.Second}))
+		n := w.start(s.handler(time.Millisecond), spread, shards(4), rated(core.Rate{Count: 10, Per: time.Second}))
 		w.sleep(announces)
 		w.pushMore(2000)
 		for _, step := range []struct {
-			change   core.SettingChange
-			from, to int // starts in ten seconds
+			change    core.SettingChange
+			from, to  int // starts in ten seconds
+			announced string
 		}{
-			{core.SettingChange{Name: core.SettingRate, Value: "100/s"}, 950, 1003},
-			{core.SettingChange{Name: core.SettingRate, Value: "2/s"}, 19, 22},
-			{unset(core.SettingRate), 95, 102},
-			{core.SettingChange{Name: core.SettingRate, Value: "none"}, 2000, 20_000},
+			{core.SettingChange{Name: core.SettingRate, Value: "100/s"}, 950, 1003, "100/1s"},
+			{core.SettingChange{Name: core.SettingRate, Value: "2/s"}, 19, 22, "2/1s"},
+			{unset(core.SettingRate), 95, 102, "10/1s"},
+			{core.SettingChange{Name: core.SettingRate, Value: "none"}, 2000, 20_000, ""},
 		} {
 			w.set(step.change)
 			w.sleep(announces)
 			w.pushMore(2000)
 			began := time.Now()
 			w.sleep(10 * time.Second)
-			if n := s.since(began); n < step.from || n > step.to {
-				t.Errorf("after %+v %d batches start in 10 s, want %d to %d", step.change, n, step.from, step.to)
+			if got := s.since(began); got < step.from || got > step.to {
+				t.Errorf("after %+v %d batches start in 10 s, want %d to %d", step.change, got, step.from, step.to)
+			}
+			if node, _ := w.announced(n); node.Status.Queues[0].Rate != step.announced {
+				t.Errorf("after %+v the server announces the rate %q, want %q",
+					step.change, node.Status.Queues[0].Rate, step.announced)
 			}
 		}
 	})
