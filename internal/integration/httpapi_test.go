@@ -467,6 +467,13 @@ func (c *apiClient) theRest(store ports.ShardStore) {
 	if len(audit.Items) != 1 || audit.Items[0].Action != "end drain" {
 		c.t.Errorf("the audit says %+v last, want the end of the drain", audit.Items)
 	}
+	c.do(http.MethodPost, "/queues/{queue}/rate/stop", "", map[string]any{"seconds": 600}, nil)
+	var rate inspect.QueueRate
+	c.do(http.MethodGet, "/queues/{queue}/rate", "", nil, &rate)
+	if len(rate.Limiters) != 1 || rate.Limiters[0].Stopped.IsZero() {
+		c.t.Errorf("a stopped rate is %+v", rate)
+	}
+	c.do(http.MethodPost, "/queues/{queue}/rate/resume", "", map[string]any{}, nil)
 	c.do(http.MethodPost, "/queues/{queue}/merge", "", map[string]any{"merge": "latest(2)"}, nil)
 	var shown struct{ Merge string }
 	c.do(http.MethodGet, "/queues/{queue}", "", nil, &shown)
