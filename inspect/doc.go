@@ -29,7 +29,7 @@
 //   - The store: [Inspector.Ping], [Inspector.Checks], [Inspector.Nodes], [Inspector.Actions].
 //   - Queues: [Inspector.Queues], [Inspector.Stats], [Inspector.History], [Inspector.Groups] of
 //     dead letters.
-//   - The rate of a queue: [Inspector.Rate].
+//   - The rate of a queue: [Inspector.Rate], [Inspector.RateWaits].
 //   - Lists: [Inspector.Jobs], [Inspector.Claimed], [Inspector.Morgue], [Inspector.Quarantined].
 //   - One id: [Inspector.Find], [Inspector.Payloads], [Inspector.Why], [Inspector.Settled].
 //   - Tracked ids of a queue: [Inspector.Tracked].

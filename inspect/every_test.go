@@ -11,6 +11,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // everyCall returns each call on a queue, with something to do in it.
@@ -89,7 +90,13 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"SetMerge": func(ctx context.Context) error {
 			return i.SetMerge(ctx, queue, core.MergeRule{Stays: core.Highest})
 		},
-		"Rate":       func(ctx context.Context) error { _, err := i.Rate(ctx, queue, 0); return err },
+		"Rate": func(ctx context.Context) error { _, err := i.Rate(ctx, queue, 0); return err },
+		"RateWaits": func(ctx context.Context) error {
+			_, err := i.RateWaits(ctx, []inspect.Node{{Status: inspect.NodeStatus{
+				Queues: []ports.QueueStatus{{Queue: queue, Rate: "1/1s"}},
+			}}})
+			return err
+		},
 		"StopRate":   func(ctx context.Context) error { return i.StopRate(ctx, queue, "", time.Hour) },
 		"ResumeRate": func(ctx context.Context) error { return i.ResumeRate(ctx, queue, "") },
 		"Forget":     func(ctx context.Context) error { return i.Forget(ctx, queue) },

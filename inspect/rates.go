@@ -155,6 +155,52 @@ func timeOrZero(at core.Instant) time.Time {
 	return at.Time()
 }
 
+// RateWaits returns, for each queue that running servers of the list serve with a rate, how long its
+// rate allows no start: 0 if it allows one now. It makes one call to the store for each such queue,
+// and returns [ErrUnknownQueue] for a queue that was forgotten meanwhile.
+func (i *Inspector) RateWaits(ctx context.Context, nodes []Node) (map[string]time.Duration, error) {
+	rates := map[string]core.Rate{}
+	for at := range nodes {
+		n := &nodes[at]
+		if n.State == NodeGone {
+			continue
+		}
+		for _, q := range n.Status.Queues {
+			if r, err := core.ParseRate(q.Rate); err == nil {
+				rates[q.Queue] = faster(rates[q.Queue], r)
+			}
+		}
+	}
+
+	waits := make(map[string]time.Duration, len(rates))
+	for queue, rate := range rates {
+		limits, err := i.limits(ctx, queue)
+		if err != nil {
+			return nil, err
+		}
+		whole := wholeQueue(&limits)
+		waits[queue] = limiterState(queue, &whole, rate, limits.Now).NextSlot.Sub(limits.Now.Time())
+	}
+	return waits, nil
+}
+
+// limits lists the limiters of a queue.
+func (i *Inspector) limits(ctx context.Context, queue string) (ports.LimitsReply, error) {
+	return ask(i, func(s Store) (ports.LimitsReply, error) {
+		return s.Limits(ctx, ports.LimitsRequest{Queue: queue, Limit: MaxLimiters})
+	})
+}
+
+// wholeQueue returns the limiter of the whole queue, which is zero if it does not lie ahead.
+func wholeQueue(limits *ports.LimitsReply) ports.LimiterView {
+	for at := range limits.Limits {
+		if limits.Limits[at].Key == "" {
+			return limits.Limits[at]
+		}
+	}
+	return ports.LimiterView{}
+}
+
 // StopRate stops the limiter of a key of a queue for a while, or that of the whole queue for an empty
 // key: no job starts before the end of the stop, on any server. A stop that lasts longer already
 // stays. Running jobs continue. A server may still start what it was allowed to start before: one

@@ -23,6 +23,8 @@ func TestTheRateOfAQueueIsShownWithItsLimiters(t *testing.T) {
 	}
 	checkRate(t, s, idle)
 
+	s.declare("mail", 1)
+
 	for name, rate := range map[string]string{"blue": "6/1m0s", "red": "1/1h0m0s", "grey": "", "new": "6/fortnight"} {
 		s.serveAs(ports.Node{Owner: name, Name: name, Status: ports.NodeStatus{
 			Queues: []ports.QueueStatus{{Queue: "mail", Rate: "9/1s"}, {Queue: "orders", Rate: rate}},
@@ -38,6 +40,15 @@ func TestTheRateOfAQueueIsShownWithItsLimiters(t *testing.T) {
 	s.starts(1)
 	if err := s.StopRate(t.Context(), "orders", "tenant", time.Hour); err != nil {
 		t.Fatal(err)
+	}
+
+	nodes, err := s.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, err := s.RateWaits(t.Context(), nodes)
+	if diff := cmp.Diff(map[string]time.Duration{"orders": 10 * time.Second, "mail": 0}, waits); diff != "" || err != nil {
+		t.Errorf("the waits: %v %s", err, diff)
 	}
 
 	got, err := s.Rate(t.Context(), "orders", 0)

@@ -236,19 +236,12 @@ func (v *Verdict) limiter(ctx context.Context, i *Inspector, queue string, store
 
 	brief, cancel := context.WithTimeout(ctx, ServersPatience)
 	defer cancel()
-	limits, err := ask(i, func(s Store) (ports.LimitsReply, error) {
-		return s.Limits(brief, ports.LimitsRequest{Queue: queue, Limit: MaxLimiters})
-	})
+	limits, err := i.limits(brief, queue)
 	if err != nil {
 		return ctx.Err()
 	}
 
-	var whole ports.LimiterView
-	for at := range limits.Limits {
-		if limits.Limits[at].Key == "" {
-			whole = limits.Limits[at]
-		}
-	}
+	whole := wholeQueue(&limits)
 	state := limiterState(queue, &whole, v.rate, limits.Now)
 	// The limiter is read after the job: times are moved to the moment of the job's look.
 	late := limits.Now.Time().Sub(v.Now)

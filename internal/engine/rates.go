@@ -104,6 +104,9 @@ func (n *node) take(
 		err = fmt.Errorf("%w: the store has answered one take of queue %q with %d grants",
 			ports.ErrUnusable, q.Name, len(reply.Grants))
 	}
+	if err == nil {
+		n.observer.SlotsTaken(ports.SlotEvent{Queue: q.Name, Want: want, Granted: reply.Grants[0].Granted})
+	}
 	return reply, err
 }
 
@@ -130,11 +133,13 @@ func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
 	n.start(&n.renewals, func() {
 		ctx, cancel := n.callContext()
 		defer cancel()
-		err := n.store.Stop(ctx, ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)})
-		if err != nil {
+		stop := ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)}
+		if err := n.store.Stop(ctx, stop); err != nil {
 			n.log.Error("the rate of a queue could not be stopped, so other jobs may start before SlowDown says",
 				"queue", q.Name, "for", longest, "error", err)
+			return
 		}
+		n.observer.QueueSlowed(ports.SlowEvent{Queue: q.Name, For: stop.For})
 	})
 }
 

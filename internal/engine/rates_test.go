@@ -279,6 +279,48 @@ func TestSlowDownStopsAllServers(t *testing.T) {
 	})
 }
 
+// rateSeen sums up the events of rates.
+type rateSeen struct {
+	ports.NopObserver
+	mu            sync.Mutex
+	want, granted int
+	stops         []ports.SlowEvent
+}
+
+func (o *rateSeen) SlotsTaken(e ports.SlotEvent) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.want, o.granted = o.want+e.Want, o.granted+e.Granted
+}
+
+func (o *rateSeen) QueueSlowed(e ports.SlowEvent) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stops = append(o.stops, e)
+}
+
+func TestTakesAndStopsOfARateAreObserved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var s starts
+		var o rateSeen
+		rate := core.Rate{Count: 20, Per: time.Second}
+		w.start(s.slowing(50, time.Minute), spread, shards(6), rated(rate), slows, func(s *setup) { s.Observer = &o })
+		w.sleep(announces)
+		w.pushMore(100)
+		w.sleep(10 * time.Second)
+
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if n := s.since(w.began); o.granted < n || o.granted > n+2 || o.want <= o.granted {
+			t.Errorf("%d slots granted of %d for %d batches; want one for each batch, at most two more, and delays",
+				o.granted, o.want, n)
+		}
+		if want := (ports.SlowEvent{Queue: queueName, For: time.Minute}); len(o.stops) != 1 || o.stops[0] != want {
+			t.Errorf("the stops are %+v, want %+v", o.stops, want)
+		}
+	})
+}
+
 func TestSlowDownWithoutARateSnoozes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var s starts
