@@ -130,8 +130,9 @@ func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
 	q.limit.Slots().Refused(true, now.Local.Add(min(longest, n.cfg.PollInterval)), now)
 	n.unlockPools()
 
-	n.start(&n.renewals, func() {
-		ctx, cancel := n.callContext()
+	// A handler may return SlowDown while the server stops: its other servers must learn that, too.
+	stopAll := func() {
+		ctx, cancel := n.lastContext()
 		defer cancel()
 		stop := ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)}
 		if err := n.store.Stop(ctx, stop); err != nil {
@@ -140,7 +141,12 @@ func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
 			return
 		}
 		n.observer.QueueSlowed(ports.SlowEvent{Queue: q.Name, For: stop.For})
-	})
+	}
+	if n.dispatcher.ByHand { // RunDue takes the slot of the next batch at once
+		stopAll()
+		return
+	}
+	n.start(&n.renewals, stopAll)
 }
 
 // obtainSlot takes the slot that RunDue needs to start a batch. ok is false if there is none now.

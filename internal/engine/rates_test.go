@@ -299,6 +299,49 @@ func (o *rateSeen) QueueSlowed(e ports.SlowEvent) {
 	o.stops = append(o.stops, e)
 }
 
+func TestRunDueSlowsDown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(5)
+		var s starts
+		q := newQueue(queueName, s.slowing(2, time.Hour))
+		q.Rate = core.Rate{Count: 1, Per: time.Minute, Burst: 9}
+		q.Outcome = func(error) core.Outcome {
+			return core.Outcome{Kind: core.Snoozed, Delay: time.Hour, SlowDown: time.Hour}
+		}
+		if jobs, err := w.runDue(newLink(w.store.Open()), q, "runner"); jobs != 2 || err != nil {
+			t.Errorf("%d jobs ran, of 2 until one slows the queue down; error %v", jobs, err)
+		}
+		w.wantStop(time.Hour)
+	})
+}
+
+// wantStop checks how long the rate of the queue is stopped.
+func (w *world) wantStop(want time.Duration) {
+	w.Helper()
+	reply, err := w.store.Limits(w.Context(), ports.LimitsRequest{Queue: queueName})
+	w.must(err)
+	if len(reply.Limits) != 1 || reply.Limits[0].Stopped.Sub(reply.Now) != want {
+		w.Errorf("the limiters at %v are %+v, want a stop of %v", reply.Now, reply.Limits, want)
+	}
+}
+
+// A handler that returns while its server stops still slows the other servers down.
+func TestSlowDownAtTheEndOfAServerIsStored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		slow := each(func(ctx context.Context, _ *core.Claim) error {
+			time.Sleep(time.Second)
+			return slowDown{time.Hour}
+		})
+		n := w.start(slow, spread, shards(1), rated(core.Rate{Count: 1, Per: time.Second}), slows)
+		w.sleep(announces)
+		w.push("a", "x")
+		w.sleep(500 * time.Millisecond)
+		n.stop()
+		w.wantStop(time.Hour)
+	})
+}
+
 func TestTakesAndStopsOfARateAreObserved(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var s starts
