@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // Sizes of tables of shards.
@@ -39,6 +40,7 @@ type queueBody struct {
 	Wait            *chart
 	Why             string
 	Schedules       *scheduleBlock
+	Rate            *rateOf
 	// Span is the time that the charts show, and Spans are the choices.
 	Span  string
 	Spans []tab
@@ -63,6 +65,29 @@ type shardRow struct {
 type pauseOf struct {
 	Since      when
 	By, Reason string
+}
+
+// rateOf is when the rate of a queue allows the next start, and when a stop of it ends.
+type rateOf struct{ Next, Stopped when }
+
+// rate returns the rate of a queue that servers run with one, or nil. A limiter that can't be read is
+// left out: the page is about the queue.
+func (c *call) rate(servers []serverOf) *rateOf {
+	if !slices.ContainsFunc(servers, func(s serverOf) bool { return s.Rate != "" }) {
+		return nil
+	}
+	reply, err := asked(c, service.Rate, c.queue, &service.RateQuery{Limit: inspect.MaxLimiters})
+	if err != nil {
+		return nil
+	}
+
+	rate := reply.Value()
+	for _, l := range rate.Limiters {
+		if l.Key == "" {
+			return &rateOf{when{l.NextSlot, rate.Now}, when{l.Stopped, rate.Now}}
+		}
+	}
+	return nil
 }
 
 func shardRowOf(sh *inspect.ShardStats, names map[string]string, now time.Time) shardRow {
@@ -154,7 +179,7 @@ func (c *call) queuePage() (*view, error) {
 	}
 	b.Figs, b.Running = s.figs(c.queue, []queueRow{b.Row}, day), int64(b.Row.Servers)
 	b.Servers, b.Settings = s.serversOf(c.queue), s.settingsOf(stats)
-	b.Schedules = c.blockOfQueue(s)
+	b.Schedules, b.Rate = c.blockOfQueue(s), c.rate(b.Servers)
 
 	if d := s.details[c.queue]; d != nil {
 		switch {
