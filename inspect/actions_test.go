@@ -27,8 +27,10 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 	named := []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("p1")}}}
 
 	return map[string]func() error{
-		"pause":  func() error { return i.Pause(ctx, "orders") },
-		"resume": func() error { return i.Resume(ctx, "orders") },
+		"pause":                func() error { return i.Pause(ctx, "orders") },
+		"stop rate for 1h0m0s": func() error { return i.StopRate(ctx, "orders", "", time.Hour) },
+		"resume rate":          func() error { return i.ResumeRate(ctx, "orders", "") },
+		"resume":               func() error { return i.Resume(ctx, "orders") },
 		"set merge rule newest": func() error {
 			return i.SetMerge(ctx, "orders", core.MergeRule{Stays: core.Highest})
 		},

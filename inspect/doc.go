@@ -29,6 +29,7 @@
 //   - The store: [Inspector.Ping], [Inspector.Checks], [Inspector.Nodes], [Inspector.Actions].
 //   - Queues: [Inspector.Queues], [Inspector.Stats], [Inspector.Settings], [Inspector.History],
 //     [Inspector.Groups] of dead letters.
+//   - The rate of a queue: [Inspector.Rate], [Inspector.RateWaits].
 //   - Lists: [Inspector.Jobs], [Inspector.Claimed], [Inspector.Morgue], [Inspector.Quarantined].
 //   - One id: [Inspector.Find], [Inspector.Payloads], [Inspector.Why], [Inspector.Settled].
 //   - Tracked ids of a queue: [Inspector.Tracked].
@@ -41,7 +42,8 @@
 // # Changing
 //
 //   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.SetMerge],
-//     [Inspector.Configure], [Inspector.Forget], [Inspector.Recount].
+//     [Inspector.Configure], [Inspector.Forget], [Inspector.Recount]. Its rate:
+//     [Inspector.StopRate], [Inspector.ResumeRate].
 //   - Jobs: [Inspector.RunNow], [Inspector.Release], [Inspector.Bury], [Inspector.Delete],
 //     [Inspector.Cancel].
 //   - Dead letters: [Inspector.Revive], [Inspector.Purge], [Inspector.Edit].

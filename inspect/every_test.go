@@ -11,6 +11,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // everyCall returns each call on a queue, with something to do in it.
@@ -95,9 +96,18 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			_, err := i.Configure(ctx, queue, change, inspect.ConfigureOptions{})
 			return err
 		},
-		"Forget":  func(ctx context.Context) error { return i.Forget(ctx, queue) },
-		"Recount": func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
-		"RunNow":  func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.JobIDs(ids...))) },
+		"Rate": func(ctx context.Context) error { _, err := i.Rate(ctx, queue, 0); return err },
+		"RateWaits": func(ctx context.Context) error {
+			_, err := i.RateWaits(ctx, []inspect.Node{{Status: inspect.NodeStatus{
+				Queues: []ports.QueueStatus{{Queue: queue, Rate: "1/1s"}},
+			}}})
+			return err
+		},
+		"StopRate":   func(ctx context.Context) error { return i.StopRate(ctx, queue, "", time.Hour) },
+		"ResumeRate": func(ctx context.Context) error { return i.ResumeRate(ctx, queue, "") },
+		"Forget":     func(ctx context.Context) error { return i.Forget(ctx, queue) },
+		"Recount":    func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
+		"RunNow":     func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.JobIDs(ids...))) },
 		"RunAllNow": func(ctx context.Context) error {
 			return result(i.RunNow(ctx, queue, inspect.AllJobs(nil, o)))
 		},

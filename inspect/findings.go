@@ -64,11 +64,26 @@ func (v *Verdict) findings() []Finding {
 		list.add("limit", v.runs() || !v.limitReached(), "%s", v.inUse(v.Busy, v.MaxRunning,
 			"running on all servers ("+limitName("MaxRunning", v.runningSet)+")", ", or the servers' reports are of different moments"))
 	}
+	if !v.NextSlot.IsZero() {
+		list.addRate(v)
+	}
 	if d := v.Found.DeadLetter; d != nil {
 		list.add(FindingMorgue, v.Reason != OnlyDead, "payloads there: %s, the last failure%s",
 			d.PayloadCount, v.lastFailure(&d.LastFailure))
 	}
 	return list
+}
+
+// addRate adds what is known of the rate of the queue.
+func (f *findings) addRate(v *Verdict) {
+	switch {
+	case !v.StoppedUntil.IsZero():
+		f.add("rate", false, "%s on all servers, stopped until %s", v.Rate, v.StoppedUntil)
+	case v.NextSlot.After(v.Now):
+		f.add("rate", false, "%s on all servers, the next start in %s", v.Rate, v.NextSlot.Sub(v.Now))
+	default:
+		f.add("rate", true, "%s on all servers, and a start is allowed now", v.Rate)
+	}
 }
 
 // addServers adds what is known of the servers of the queue and of the owner of the job's shard.

@@ -60,6 +60,7 @@ type Store interface {
 	ports.Tracker
 	ports.Identity
 	ports.Calendar
+	ports.Limiter
 }
 
 // Options are the options of an inspector. The zero value is ready.

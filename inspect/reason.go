@@ -55,6 +55,8 @@ const (
 	// AtLimit is a due job of a queue with as many running batches over all servers as its limit
 	// allows.
 	AtLimit
+	// AtRate is a due job of a queue whose rate allows no start now, or whose rate is stopped.
+	AtRate
 	// OwnerDrains is a due job of a shard whose owner drains. The owner claims no more jobs, and
 	// another server takes the shard when the running handlers have returned.
 	OwnerDrains
@@ -95,6 +97,7 @@ var reasons = [...]struct {
 	RunsAlone:        {"runs alone", true},
 	BehindLastChance: {"behind a last chance", true},
 	AtLimit:          {"limit", true},
+	AtRate:           {"rate", true},
 	OwnerDrains:      {"owner drains", true},
 	LanesFull:        {"lane limit", true},
 	ShardFull:        {"shard limit", true},
@@ -146,6 +149,8 @@ type facts struct {
 	// LimitReached is true if as many batches of the queue run over all servers as its limit
 	// allows.
 	LimitReached bool
+	// RateWaits is true if the queue has a rate whose next slot lies ahead.
+	RateWaits bool
 	// ShardClaims is the number of claimed jobs of the shard.
 	ShardClaims int
 	// BehindLastChance is true if the job is on its last chance, and the shard's owner runs another
@@ -221,6 +226,7 @@ var whyTable = [...]struct {
 	{RunsAlone, func(f *facts) bool { return f.State.Alone() && f.ShardClaims > 0 && f.Ahead == 0 }},
 	{BehindLastChance, func(f *facts) bool { return f.BehindLastChance && f.Ahead == 0 }},
 	{AtLimit, func(f *facts) bool { return f.LimitReached }},
+	{AtRate, func(f *facts) bool { return f.RateWaits }},
 	{LanesFull, func(f *facts) bool { return f.Owner.lanesFull() }},
 	{ShardFull, func(f *facts) bool { return f.Owner.shardFull(f.ShardClaims) }},
 	{LanesBusy, func(f *facts) bool { return f.Owner.LaneBusy || f.Owner.lanesBusy() }},

@@ -40,6 +40,18 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"a due job", due, IsNext},
 		{"a due job whose id is dead too", with(func(f *facts) { f.Dead = true }), IsNext},
 		{"a job of a queue at its limit", with(func(f *facts) { f.LimitReached, f.Ahead = true, 3 }), AtLimit},
+		{"a job of a queue whose rate allows no start", with(func(f *facts) {
+			f.RateWaits, f.Ahead, f.Owner = true, 3, OwnerFacts{Lanes: 1, Busy: 1}
+		}), AtRate},
+		{"a job of a queue at its limit and at its rate", with(func(f *facts) {
+			f.LimitReached, f.RateWaits = true, true
+		}), AtLimit},
+		{"a job of the future of a queue whose rate allows no start", with(func(f *facts) {
+			f.RateWaits, f.State.PerformAt = true, now+1
+		}), NotDueYet},
+		{"a job of a paused queue whose rate allows no start", with(func(f *facts) {
+			f.RateWaits, f.Paused = true, true
+		}), QueuePaused},
 		{"a job that runs alone, first, while others run at the limit", with(func(f *facts) {
 			f.LimitReached, f.ShardClaims, f.State.Recoveries = true, 1, core.AloneRecoveries
 		}), RunsAlone},

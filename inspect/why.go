@@ -44,6 +44,14 @@ type Verdict struct {
 	MaxRetries int
 	MaxRunning int
 	Busy       int
+	// Rate is the rate at which batches of the queue start over all servers, as the shard's owner last
+	// announced it, or else the fastest that a server announces. It is empty if there is none.
+	// NextSlot is when the rate allows the next start: Now, or later. StoppedUntil is when a stop of
+	// the rate ends, and zero if none lasts. NextSlot is zero if the queue has no rate, no due job of
+	// the id, or if the limiter can't be read.
+	Rate         string
+	NextSlot     time.Time
+	StoppedUntil time.Time
 	// Servers are the names of the servers that serve the queue and don't drain.
 	Servers []string
 	// Drains are the names of the servers that serve the queue and drain. LastServer is the last
@@ -73,6 +81,8 @@ type Verdict struct {
 	busy    []string
 	// runningSet and lanesSet are true if an operator has set MaxRunning and the owner's MaxLanes.
 	runningSet, lanesSet bool
+	// rate is Rate, parsed, and ownRate is that of the shard's owner.
+	rate, ownRate core.Rate
 }
 
 // ServersPatience is the maximum time that Why waits for the list of servers.
@@ -128,6 +138,10 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	f := factsOf(&stored, served)
 	f.LimitReached = v.limitReached()
 	f.Owner = v.OwnerFacts
+	if err := v.limiter(ctx, i, queue, &stored); err != nil {
+		return Verdict{}, err
+	}
+	f.RateWaits = v.NextSlot.After(v.Now)
 
 	if r := reasonOf(&f); r == NothingQueued || r == OnlyDead {
 		if v.Schedules, err = i.schedulesOf(ctx, stored.Shard, id); err != nil {
@@ -182,6 +196,12 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 			}
 			v.MaxRetries, v.MaxRunning, v.Busy =
 				max(v.MaxRetries, q.MaxRetries), max(v.MaxRunning, q.MaxRunning), v.Busy+q.Busy
+			if r, err := core.ParseRate(cmp.Or(q.Rate, noRate)); err == nil {
+				v.rate = faster(v.rate, r)
+				if owns {
+					v.ownRate = r
+				}
+			}
 			if q.Busy > 0 {
 				v.busy = append(v.busy, fmt.Sprintf("%s %d", n.Name, q.Busy))
 			}
@@ -216,6 +236,41 @@ func limitName(name string, set bool) string {
 		return name + ", set by an operator"
 	}
 	return name
+}
+
+// noRate is the text of no rate.
+const noRate = "none"
+
+// limiter reads when the rate of the queue allows the next start, if the id has a due job and the
+// queue a rate. An error is that of a caller whose context has ended.
+func (v *Verdict) limiter(ctx context.Context, i *Inspector, queue string, stored *ports.Found) error {
+	if v.ownRate != (core.Rate{}) {
+		v.rate = v.ownRate
+	}
+	if v.rate == (core.Rate{}) {
+		return nil
+	}
+	v.Rate = v.rate.String()
+	if q := stored.Queued; q == nil || q.State.PerformAt > stored.Standing.Now {
+		return nil
+	}
+
+	brief, cancel := context.WithTimeout(ctx, ServersPatience)
+	defer cancel()
+	limits, err := i.limits(brief, queue)
+	if err != nil {
+		return ctx.Err()
+	}
+
+	whole := wholeQueue(&limits)
+	state := limiterState(queue, &whole, v.rate, limits.Now)
+	// The limiter is read after the job: times are moved to the moment of the job's look.
+	late := limits.Now.Time().Sub(v.Now)
+	v.NextSlot = state.NextSlot.Add(-late)
+	if !state.Stopped.IsZero() {
+		v.StoppedUntil = state.Stopped
+	}
+	return nil
 }
 
 // served notes a server that served the queue and is gone.

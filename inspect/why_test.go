@@ -323,6 +323,54 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			0,
 		},
 		{
+			"a rate that allows no start yet",
+			func(s *fixture) { s.rate("6/1m0s"); s.starts(1); s.pushAll("x") },
+			inspect.AtRate,
+			"the job waits for the rate of 6/1m0s: the next start is in 10s",
+			10 * time.Second,
+		},
+		{
+			"a rate that allows no start yet, with jobs in front",
+			func(s *fixture) {
+				s.rate("6/1m0s")
+				s.starts(1)
+				s.pushAll(sameShard("x", 1)[0])
+				s.advance(time.Second)
+				s.pushAll("x")
+			},
+			inspect.AtRate,
+			"the next start is in 9s; due jobs of its shard in front: 1",
+			10 * time.Second,
+		},
+		{
+			"a rate that allows a start",
+			func(s *fixture) { s.rate("6/1m0s+1"); s.starts(1); s.pushAll("x") },
+			inspect.IsNext,
+			"the job is next",
+			0,
+		},
+		{
+			"a rate that is stopped",
+			func(s *fixture) {
+				s.rate("6/1m0s")
+				if err := s.StopRate(s.t.Context(), "orders", "", time.Hour); err != nil {
+					s.t.Fatal(err)
+				}
+				s.advance(time.Minute)
+				s.pushAll("x")
+			},
+			inspect.AtRate,
+			"for 59m0s more; a handler has returned SlowDown, or an operator has stopped its rate",
+			time.Hour,
+		},
+		{
+			"a rate that no server has any more",
+			func(s *fixture) { s.rate(""); s.starts(1); s.pushAll("x") },
+			inspect.IsNext,
+			"the job is next",
+			0,
+		},
+		{
 			"an owner that drains",
 			func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") },
 			inspect.OwnerDrains,
@@ -604,6 +652,29 @@ func (s *fixture) busy(limit, each int) {
 				{Queue: "mail", MaxRunning: 9, Busy: 9},
 			},
 		}})
+	}
+}
+
+// rate has the server with all leases announce a rate, beside one with a slower rate.
+func (s *fixture) rate(rate string) {
+	s.t.Helper()
+	s.owns(false, 0, ports.QueueStatus{Rate: rate})
+	if rate == "" {
+		return
+	}
+	s.serveAs(ports.Node{Owner: "slow", Name: "slow", Status: ports.NodeStatus{
+		Queues: []ports.QueueStatus{{Queue: "orders", Rate: "1/1h0m0s"}},
+	}})
+}
+
+// starts takes slots of six starts a minute.
+func (s *fixture) starts(n int) {
+	s.t.Helper()
+	_, err := s.store.Take(s.t.Context(), ports.TakeRequest{Queue: "orders", Takes: []ports.Take{
+		{Rate: core.Rate{Count: 6, Per: time.Minute, Burst: n - 1}, Want: n},
+	}})
+	if err != nil {
+		s.t.Fatal(err)
 	}
 }
 

@@ -72,6 +72,8 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 			st.Claimed), until
 	case AtLimit:
 		return say("the queue is at its limit: %s", v.atLimit()).then(say("running now: %s", someOf(v.busy))), until
+	case AtRate:
+		return v.atRate(), v.NextSlot
 	case OwnerDrains, LanesFull, ShardFull, LanesBusy:
 		return v.held(st.Claimed), until
 	case BehindOthers:
@@ -159,6 +161,22 @@ func (v *Verdict) atLimit() Sentence {
 		return say("%s running, and only %s may run now (%s)", v.Busy, v.MaxRunning, limitName("MaxRunning", v.runningSet))
 	}
 	return say("%s of %s running (%s)", v.Busy, v.MaxRunning, limitName("MaxRunning", v.runningSet))
+}
+
+// atRate describes when the rate of the queue allows the next start. A further start may need a
+// further slot.
+func (v *Verdict) atRate() (s Sentence) {
+	if !v.StoppedUntil.IsZero() {
+		s = say("the queue was slowed down until %s, for %s more", v.StoppedUntil, v.StoppedUntil.Sub(v.Now)).
+			then(say("a handler has returned SlowDown, or an operator has stopped its rate"))
+	} else {
+		s = say("the job waits for the rate of %s: the next start is in %s", v.Rate, v.NextSlot.Sub(v.Now))
+	}
+
+	if v.Ahead > 0 {
+		return s.then(v.front())
+	}
+	return s
 }
 
 // held describes why the server that has the shard claims no more jobs of it.

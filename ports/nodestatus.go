@@ -74,6 +74,9 @@ type QueueStatus struct {
 	MaxLanes  int
 	Parallel  int
 	BatchSize int
+	// Rate is the rate at which batches of the queue may start over all servers, as core.Rate.String
+	// returns it. It is empty if the queue has no rate.
+	Rate string
 	// Shards, Running, Busy and Claimed are the queue's part of the same fields of [NodeStatus].
 	Shards  int
 	Running int
@@ -85,8 +88,8 @@ type QueueStatus struct {
 	LaneBusy []int
 	// Code are the values that the server's program has for settings of the queue, by name: see
 	// core.DescribedSettings. A setting without a value in the program is absent. SettingsVersion is
-	// the version of the queue's settings that the server follows. MaxRunning and MaxLanes are by
-	// these.
+	// the version of the queue's settings that the server follows. MaxRunning, MaxLanes and
+	// Rate are by these.
 	Code            map[string]string
 	SettingsVersion int64
 }

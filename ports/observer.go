@@ -36,6 +36,12 @@ type Observer interface {
 	// DeadLettersExpired is called after a server has removed dead letters of a queue because the
 	// queue keeps only some.
 	DeadLettersExpired(e ExpiryEvent)
+	// SlotsTaken is called after a server has asked for slots of the rate of a queue, and got an
+	// answer.
+	SlotsTaken(e SlotEvent)
+	// QueueSlowed is called after a server has stopped the rate of a queue, because a handler has
+	// returned SlowDown.
+	QueueSlowed(e SlowEvent)
 	// HandlerOverran is called, once for a batch, if its handler still runs a minute after its
 	// context has ended. Such a handler keeps its lane busy.
 	HandlerOverran(e OverrunEvent)
@@ -214,6 +220,12 @@ func (NopObserver) TicksFired(TickEvent) {}
 
 // DeadLettersExpired implements [Observer].
 func (NopObserver) DeadLettersExpired(ExpiryEvent) {}
+
+// SlotsTaken implements [Observer].
+func (NopObserver) SlotsTaken(SlotEvent) {}
+
+// QueueSlowed implements [Observer].
+func (NopObserver) QueueSlowed(SlowEvent) {}
 
 // HandlerOverran implements [Observer].
 func (NopObserver) HandlerOverran(OverrunEvent) {}

@@ -189,6 +189,24 @@ func TestVerdictsAndTheirFacts(t *testing.T) {
 	says(t, h.get("/id?q=orders&id=a"), "served not known: the list of servers can't be read now")
 }
 
+// The page of a queue with a rate has the rate, the next start, and the end of a stop.
+func TestTheRateOfAQueueIsOnItsPage(t *testing.T) {
+	h := newHouse(t, Options{})
+	saysNot(t, h.get("/queue?q=orders"), "next start")
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 2, Status: ports.NodeStatus{
+		Queues: []ports.QueueStatus{{Queue: "orders", Rate: "6/1m0s"}},
+	}})
+	page := h.get("/queue?q=orders")
+	says(t, page, "rate 6/1m0s", "next start")
+	saysNot(t, page, "rate stopped until")
+
+	if err := h.store.Stop(t.Context(), ports.StopRequest{Queue: "orders", For: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	h.push("orders", "a", 0, "p")
+	says(t, h.get("/queue?q=orders"), "next start in 1 h", "rate stopped until ▲ in 1 h")
+}
+
 // Servers announce their running jobs at moments of their own, and a lower bound stops no running
 // job. So more may run than the shown bound.
 func TestMoreRunsThanTheBound(t *testing.T) {

@@ -45,6 +45,7 @@ type queueBody struct {
 	Wait            *chart
 	Why             string
 	Schedules       *scheduleBlock
+	Rate            *rateOf
 	// Span is the time that the charts show, and Spans are the choices.
 	Span  string
 	Spans []tab
@@ -69,6 +70,29 @@ type shardRow struct {
 type pauseOf struct {
 	Since      when
 	By, Reason string
+}
+
+// rateOf is when the rate of a queue allows the next start, and when a stop of it ends.
+type rateOf struct{ Next, Stopped when }
+
+// rate returns the rate of a queue that servers run with one, or nil. A limiter that can't be read is
+// left out: the page is about the queue.
+func (c *call) rate(servers []serverOf) *rateOf {
+	if !slices.ContainsFunc(servers, func(s serverOf) bool { return s.Rate != "" }) {
+		return nil
+	}
+	reply, err := asked(c, service.Rate, c.queue, &service.RateQuery{Limit: inspect.MaxLimiters})
+	if err != nil {
+		return nil
+	}
+
+	rate := reply.Value()
+	for _, l := range rate.Limiters {
+		if l.Key == "" {
+			return &rateOf{when{l.NextSlot, rate.Now}, when{l.Stopped, rate.Now}}
+		}
+	}
+	return nil
 }
 
 func shardRowOf(sh *inspect.ShardStats, names map[string]string, now time.Time) shardRow {
@@ -165,7 +189,7 @@ func (c *call) queuePage() (*view, error) {
 	if set.Version > 0 && !set.Broken {
 		b.Last, b.Following = service.Changed(set.By, set.At, stats.Now), service.Following(&set)
 	}
-	b.Schedules = c.blockOfQueue(s)
+	b.Schedules, b.Rate = c.blockOfQueue(s), c.rate(b.Servers)
 
 	if d := s.details[c.queue]; d != nil {
 		switch {

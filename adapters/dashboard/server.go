@@ -240,6 +240,7 @@ func settings(st *inspect.NodeStatus, queue string) []serverSetting {
 		return []serverSetting{
 			{Name: maxRunning, Title: "batches of the queue over all servers", Here: bound(q.MaxRunning)},
 			{Name: maxLanes, Title: "batches of the queue on a server", Here: bound(q.MaxLanes)},
+			{Name: "rate", Title: "starts of batches over all servers", Here: cmp.Or(q.Rate, "no limit")},
 			{Name: "parallel", Title: "batches of one shard at once", Here: bound(q.Parallel)},
 			{Name: "batch", Title: "most jobs in a batch", Here: bound(q.BatchSize)},
 			{Name: "retries", Title: "how often a failed job is retried", Here: strconv.Itoa(q.MaxRetries)},

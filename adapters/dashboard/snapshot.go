@@ -118,6 +118,7 @@ type serverOf struct {
 	Busy                    int
 	MaxRetries, MaxRunning  int
 	MaxLanes, Parallel, Max int
+	Rate                    string
 }
 
 // serversOf lists the servers of a queue that are not gone.
@@ -134,6 +135,7 @@ func (s *snapshot) serversOf(queue string) (list []serverOf) {
 				server.Shards, server.Running, server.Busy = q.Shards, q.Running, q.Busy
 				server.MaxRetries, server.MaxRunning, server.MaxLanes, server.Parallel, server.Max =
 					q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize
+				server.Rate = q.Rate
 			}
 		}
 

@@ -117,6 +117,19 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	} {
 		refused(t, body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/settings", body)), 400, problem)
 	}
+	for seconds, problem := range map[string]string{"-1": "bad-request", "0": "invalid-options", "86401": "invalid-options"} {
+		refused(t, "a stop of "+seconds+" s", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/rate/stop",
+			`{"seconds":`+seconds+`}`)), 400, problem)
+	}
+	post[service.Done](h, "/queues/orders/rate/stop", service.StopRateBody{Seconds: 60})
+	if r := get[inspect.QueueRate](h, "/queues/orders/rate"); r.Queue != "orders" || len(r.Limiters) != 1 ||
+		!r.Limiters[0].Stopped.Equal(epoch.Add(time.Minute)) || r.Limiters[0].Key != "" || !r.Now.Equal(epoch) {
+		t.Errorf("a stopped rate is %+v", r)
+	}
+	post[service.Done](h, "/queues/orders/rate/resume", service.NoBody{})
+	if r := get[inspect.QueueRate](h, "/queues/orders/rate"); !r.Limiters[0].Stopped.IsZero() {
+		t.Errorf("a resumed rate is %+v", r)
+	}
 	if reply := post[service.RecountReply](h, "/queues/orders/recount", service.NoBody{}); len(reply.Corrected) != 0 {
 		t.Errorf("%+v", reply)
 	}

@@ -42,6 +42,8 @@ const (
 	// VerbTrack starts or ends the tracking of ids.
 	VerbTrack Verb = "track"
 	VerbDrain Verb = "drain"
+	// VerbStopRate stops the rate of a queue for a while, or resumes it.
+	VerbStopRate Verb = "stop-rate"
 	// VerbPauseSchedule pauses or resumes schedules.
 	VerbPauseSchedule Verb = "pause-schedule"
 	// VerbRunSchedule pushes the payloads of schedules, now or for past ticks.

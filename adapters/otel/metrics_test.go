@@ -96,6 +96,8 @@ func play(m ports.Observer, shard core.Shard) {
 	m.HandlerOverran(ports.OverrunEvent{Shard: shard, Cause: ports.OverrunTimeout})
 	m.TicksFired(ports.TickEvent{Shard: shard, Fired: 2, Missed: 1, Late: []time.Duration{time.Second, time.Minute}})
 	m.DeadLettersExpired(ports.ExpiryEvent{Shard: shard, Expired: 3})
+	m.SlotsTaken(ports.SlotEvent{Queue: shard.Queue, Want: 2, Granted: 1})
+	m.QueueSlowed(ports.SlowEvent{Queue: shard.Queue, For: time.Second})
 	m.TurnEnd(ports.TurnEvent{Shard: shard, Claimed: 1, Recovered: 1, Woken: true})
 	m.StoreFailed(ports.FailureEvent{Call: "renew", Kind: ports.FailureUnreachable})
 	m.LeaseChanged(ports.LeaseEvent{Shard: shard, Change: ports.LeaseAcquired})
@@ -167,6 +169,13 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	schedule(t, store)
 	set := core.Settings{Version: 1, Set: []core.Setting{{Name: core.SettingMaxRunning, Value: "20"}}}
 	if err := store.Configure(t.Context(), ports.ConfigureRequest{Queue: "orders", Settings: set}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := store.Announce(t.Context(), ports.AnnounceRequest{TTL: time.Hour, Node: ports.Node{
+		Owner: "rated", Queues: []string{"orders"},
+		Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", Rate: "1/1h0m0s"}}},
+	}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := otel.NewStoreMetrics(inspect.New(checked{store}, inspect.Options{}),

@@ -206,6 +206,36 @@ func (s unreadableTicks) Ticks(ctx context.Context, r ports.TicksRequest) (ports
 	return reply, err
 }
 
+// unreadableLimits is a store whose limiters can't be read.
+type unreadableLimits struct{ ports.ShardStore }
+
+func (unreadableLimits) Limits(context.Context, ports.LimitsRequest) (ports.LimitsReply, error) {
+	return ports.LimitsReply{}, errors.New("away")
+}
+
+// A queue without a rate has no value, and neither does one whose limiter can't be read.
+func TestCollectorShowsHowLongARateAllowsNoStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := declared(t, 3, "orders", "plain")
+		rated(t, store, "orders")
+		for _, tt := range []struct {
+			store ports.ShardStore
+			want  map[string]float64
+		}{
+			{store, map[string]float64{"orders": 3600}},
+			{unreadableLimits{store}, map[string]float64{}},
+		} {
+			waits, got := map[string]float64{}, gather(t, newCollector(t, tt.store))
+			for _, m := range got["skein_rate_wait_seconds"].GetMetric() {
+				waits[m.Label[0].GetValue()] = m.GetGauge().GetValue()
+			}
+			if !maps.Equal(waits, tt.want) || got["skein_queue_jobs"] == nil {
+				t.Errorf("the waits of rates are %v, want %v", waits, tt.want)
+			}
+		}
+	})
+}
+
 // A queue without a next tick has no value, and neither does one whose ticks can't be read: 0 would
 // end an alert.
 func TestCollectorShowsHowLateTicksAre(t *testing.T) {

@@ -112,7 +112,7 @@ func play(m *Metrics, shard core.Shard) {
 	m.ShardsAssigned(ports.AssignEvent{})
 }
 
-// playTicks has the events of a queue with schedules that keeps only some dead letters.
+// playTicks has the events of a queue with schedules and a rate that keeps only some dead letters.
 func playTicks(m *Metrics, queue string) {
 	late := []time.Duration{time.Second, time.Minute}
 	m.TicksFired(ports.TickEvent{
@@ -124,6 +124,8 @@ func playTicks(m *Metrics, queue string) {
 		Late:    late,
 	})
 	m.DeadLettersExpired(ports.ExpiryEvent{Shard: core.Shard{Queue: queue}, Expired: 7})
+	m.SlotsTaken(ports.SlotEvent{Queue: queue, Want: 9, Granted: 3})
+	m.QueueSlowed(ports.SlowEvent{Queue: queue, For: time.Minute})
 }
 
 // scheduled gives an id of shard 0 a schedule that is paused or has a next tick.
@@ -154,6 +156,23 @@ func scheduled(t testing.TB, store inspect.Store, queue string, shards int, next
 	})
 	if err != nil || len(reply.Results) != 1 || reply.Results[0] != ports.ScheduleChanged {
 		t.Fatalf("%+v, %v", reply, err)
+	}
+}
+
+// rated has a server announce a queue with a rate of a start an hour, and takes the first.
+func rated(t testing.TB, store ports.ShardStore, queue string) {
+	t.Helper()
+	rate := core.Rate{Count: 1, Per: time.Hour}
+	_, err := store.Announce(t.Context(), ports.AnnounceRequest{TTL: time.Hour, Node: ports.Node{
+		Owner: "rated", Name: "rated", Queues: []string{queue},
+		Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: queue, Rate: rate.String()}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	take := ports.TakeRequest{Queue: queue, Takes: []ports.Take{{Rate: rate, Want: 1}}}
+	if _, err := store.Take(t.Context(), take); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -204,6 +223,7 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	play(m, core.Shard{Queue: "orders"})
 	playTicks(m, "orders")
 	store := declared(t, 3, "orders")
+	rated(t, store, "orders")
 	scheduled(t, store, "orders", 3, core.InstantOf(time.Now().Add(time.Hour)), false)
 	set := core.Settings{Version: 1, Set: []core.Setting{
 		{Name: core.SettingMaxLanes, Value: "2"},
@@ -304,6 +324,15 @@ func TestTicksAreCountedFromTheFirst(t *testing.T) {
 	if len(expired) != 1 || expired[0].GetCounter().GetValue() != 7 {
 		t.Errorf("expired %v, want 7 dead letters", expired)
 	}
+	slots := map[string]float64{}
+	for _, metric := range got["skein_rate_slots_total"].Metric {
+		slots[metric.Label[1].GetValue()] = metric.GetCounter().GetValue()
+	}
+	stops := got["skein_rate_stops_total"].Metric
+	if want := map[string]float64{"granted": 3, "delayed": 6}; !maps.Equal(slots, want) ||
+		len(stops) != 1 || stops[0].GetCounter().GetValue() != 1 {
+		t.Errorf("slots %v and stops %v, want %v and 1", slots, stops, want)
+	}
 	late := got["skein_tick_late_seconds"].Metric
 	if len(late) != 1 || late[0].GetHistogram().GetSampleCount() != 3 || late[0].GetHistogram().GetSampleSum() != 3661 {
 		t.Errorf("late %v, want 3 ticks of 3,661 s", late)
@@ -339,7 +368,9 @@ func TestPerShardAddsTheShard(t *testing.T) {
 	play(m, core.Shard{Queue: "orders", Index: 8})
 	got := gather(t, m)
 	for _, row := range metrics.All() {
-		if row.Source != metrics.Process || row.By == "TicksFired" || row.By == "DeadLettersExpired" {
+		switch {
+		case row.Source != metrics.Process, row.By == "TicksFired", row.By == "DeadLettersExpired",
+			row.By == "SlotsTaken", row.By == "QueueSlowed":
 			continue
 		}
 		shards := make(map[string]bool)

@@ -102,12 +102,28 @@ func notServed(queue string) values {
 	})
 }
 
+// rateTooLow are the series of a queue of which more jobs are pushed than its rate allows to start.
+func rateTooLow(queue string) values {
+	return values{
+		fmt.Sprintf(`skein_pushed_total{queue=%q,met="new"}`, queue):            "0+50x70",
+		fmt.Sprintf(`skein_jobs_started_total{queue=%q}`, queue):                "0+10x70",
+		fmt.Sprintf(`skein_rate_slots_total{queue=%q,result="granted"}`, queue): "0+10x70",
+		fmt.Sprintf(`skein_rate_slots_total{queue=%q,result="delayed"}`, queue): "0+60x70",
+		fmt.Sprintf(`skein_rate_wait_seconds{queue=%q}`, queue):                 "6x70",
+	}
+}
+
 var ofOrders = map[string]string{"queue": "orders"}
 
 var firings = []firing{
 	{
 		"SkeinQueueLag", values{`skein_queue_lag_seconds{queue="orders"}`: "0+60x70"},
 		"10m", "11m", ofOrders, "Queue orders lags 11m 0s, and the lag grows.",
+	},
+	{ // a queue that lags by its rate: not SkeinQueueLag
+		"SkeinRateTooLow", with(rateTooLow("orders"), values{`skein_queue_lag_seconds{queue="orders"}`: "0+60x70"}),
+		"1h", "1h7m", ofOrders, "3000 jobs of queue orders were pushed in an hour, more than its rate allowed to start, " +
+			"and its lag grows.",
 	},
 	{
 		"SkeinNobodyServes", values{`skein_queue_nodes{queue="orders"}`: "0x70"},
@@ -347,6 +363,15 @@ var silences = map[string][]values{
 		{`skein_queue_lag_seconds{queue="orders"}`: "900-5x70"}, // large, and falls
 		{`skein_queue_lag_seconds{queue="orders"}`: "0+2x70"},   // grows, and is small
 	},
+	"SkeinRateTooLow": {
+		with(rateTooLow("orders"), values{`skein_queue_lag_seconds{queue="orders"}`: "2x70"}), // no job waits long
+		with(rateTooLow("orders"), values{ // more jobs start than are pushed
+			`skein_queue_lag_seconds{queue="orders"}`:         "900-5x70",
+			`skein_jobs_started_total{queue="orders"}`:        "0+60x70",
+			`skein_pushed_total{queue="orders",met="new"}`:    "0+50x70",
+			`skein_pushed_total{queue="orders",met="merged"}`: "0+90x70",
+		}),
+	},
 	"SkeinNobodyServes": {
 		{ // and no job waits, though jobs are claimed
 			`skein_queue_nodes{queue="orders"}`:                "0x70",
@@ -368,6 +393,7 @@ var silences = map[string][]values{
 			`skein_queue_processed_total{queue="orders"}`: "7x70",
 			`skein_queue_failed_total{queue="orders"}`:    "0 0 1 1 2 2 3 3 4 4 5 5 6 6 7 7 8 8 9 9 10",
 		},
+		with(ended("orders"), values{`skein_rate_wait_seconds{queue="orders"}`: "864x70"}), // by its rate
 		{ // no job is due
 			`skein_queue_lag_seconds{queue="orders"}`:     "0x70",
 			`skein_queue_processed_total{queue="orders"}`: "7x70",

@@ -21,7 +21,8 @@ import (
 )
 
 // openShop runs a server with a queue that is well, orders, and one whose jobs fail, mails;
-// reports has jobs that nobody works, and a check of the store warns. It returns where Prometheus
+// reports has jobs that nobody works, calls have a rate that their handler slows down, and a check of
+// the store warns. It returns where Prometheus
 // scrapes it.
 func openShop(t *testing.T) string {
 	t.Helper()
@@ -29,6 +30,7 @@ func openShop(t *testing.T) string {
 	m := newMetrics(t, Options{Queues: []string{"orders", "mails", "reports"}})
 	orders := skein.NewQueue("orders", skein.QueueOptions[int]{Shards: 3})
 	mails := skein.NewQueue("mails", skein.QueueOptions[int]{Shards: 3, MaxRetries: skein.NoRetries})
+	calls := skein.NewQueue("calls", skein.QueueOptions[int]{Shards: 3, Rate: core.Rate{Count: 1, Per: time.Second}})
 	reports := skein.NewQueue("reports", skein.QueueOptions[int]{Shards: 3})
 	client := skein.NewClient(store, skein.ClientOptions{Observer: m})
 	due := skein.At(time.Now().Add(-10 * time.Minute))
@@ -51,8 +53,16 @@ func openShop(t *testing.T) string {
 		Logger:   slog.New(slog.DiscardHandler),
 	},
 		orders.Each(func(context.Context, string, int) error { return nil }),
-		mails.Each(func(context.Context, string, int) error { return errors.New("no such mailbox") }))
+		mails.Each(func(context.Context, string, int) error { return errors.New("no such mailbox") }),
+		calls.Each(func(context.Context, string, int) error { return skein.SlowDown(time.Second) }))
 	m.Watch(server.Node)
+	// A server removes its first dead letter ten minutes after a change of what a queue keeps.
+	m.DeadLettersExpired(ports.ExpiryEvent{Shard: core.Shard{Queue: "mails"}, Expired: 1})
+	for i := range 10 {
+		if err := calls.Push(t.Context(), client, strconv.Itoa(i), i); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)

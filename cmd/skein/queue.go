@@ -62,6 +62,7 @@ func (a *app) queueCommand() *cobra.Command {
 			(*inspect.Inspector).Pause),
 		a.onQueue("resume", "End a pause", (*inspect.Inspector).Resume),
 		a.setMerge(), a.showSettings(), a.setSettings(), a.unsetSettings(), a.history(), a.purge(),
+		a.rate(),
 		a.onQueue("forget", "Remove an empty queue that no server runs", (*inspect.Inspector).Forget),
 	)
 }

@@ -123,8 +123,8 @@ func (n *node) callContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
 }
 
-// lastContext is callContext for a call by which the node gives something back at its end. What it
-// can't give back expires by itself.
+// lastContext is callContext for a call by which the node gives something back at its end, or
+// tells others what they must know. What it can't give back expires by itself.
 func (n *node) lastContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(n.handlerCtx, min(n.cfg.LeaseTTL/3, 2*time.Second))
 }

@@ -56,6 +56,7 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 				MaxLanes:      bounds.Lanes,
 				Parallel:      q.Parallel,
 				BatchSize:     q.BatchSize,
+				Rate:          q.rateText(),
 
 				Code:            q.inCode(),
 				SettingsVersion: q.following.Load(),

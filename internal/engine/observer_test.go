@@ -88,6 +88,8 @@ func (panicky) TurnEnd(ports.TurnEvent)                    { panic("TurnEnd") }
 func (panicky) JobsEnded(ports.EndEvent)                   { panic("JobsEnded") }
 func (panicky) TicksFired(ports.TickEvent)                 { panic("TicksFired") }
 func (panicky) DeadLettersExpired(ports.ExpiryEvent)       { panic("DeadLettersExpired") }
+func (panicky) SlotsTaken(ports.SlotEvent)                 { panic("SlotsTaken") }
+func (panicky) QueueSlowed(ports.SlowEvent)                { panic("QueueSlowed") }
 func (panicky) HandlerOverran(ports.OverrunEvent)          { panic("HandlerOverran") }
 func (panicky) StoreFailed(ports.FailureEvent)             { panic("StoreFailed") }
 func (panicky) LeaseChanged(ports.LeaseEvent)              { panic("LeaseChanged") }

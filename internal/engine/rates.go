@@ -30,6 +30,14 @@ func (q *Queue) rate() core.Rate {
 	return core.Rate{}
 }
 
+// rateText returns the rate that is in force as servers announce it: empty if there is none.
+func (q *Queue) rateText() string {
+	if r := q.rate(); r != (core.Rate{}) {
+		return r.String()
+	}
+	return ""
+}
+
 // takeSlots takes the slots that queues with a rate need, until stop is closed.
 func (e *Engine) takeSlots(stop <-chan struct{}) {
 	var calls sync.WaitGroup
@@ -102,6 +110,9 @@ func (n *node) take(
 		err = fmt.Errorf("%w: the store has answered one take of queue %q with %d grants",
 			ports.ErrUnusable, q.Name, len(reply.Grants))
 	}
+	if err == nil {
+		n.observer.SlotsTaken(ports.SlotEvent{Queue: q.Name, Want: want, Granted: reply.Grants[0].Granted})
+	}
 	return reply, err
 }
 
@@ -128,12 +139,16 @@ func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
 	q.limit.Slots().Stop(now.Local.Add(min(longest, n.cfg.PollInterval)), now)
 	n.unlockPools()
 
-	ctx, cancel := n.callContext()
+	// A handler may return SlowDown while the server stops: the other servers must learn that, too.
+	ctx, cancel := n.lastContext()
 	defer cancel()
-	if err := n.store.Stop(ctx, ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)}); err != nil {
+	stop := ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)}
+	if err := n.store.Stop(ctx, stop); err != nil {
 		n.log.Error("the rate of a queue could not be stopped, so other jobs may start before SlowDown says",
 			"queue", q.Name, "for", longest, "error", err)
+		return
 	}
+	n.observer.QueueSlowed(ports.SlowEvent{Queue: q.Name, For: stop.For})
 }
 
 // obtainSlot takes the slot that RunDue needs to start a batch of a queue with a rate. ok is false if

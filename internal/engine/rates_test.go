@@ -282,6 +282,91 @@ func TestSlowDownStopsAllServers(t *testing.T) {
 	})
 }
 
+// rateSeen sums up the events of rates.
+type rateSeen struct {
+	ports.NopObserver
+	mu            sync.Mutex
+	want, granted int
+	stops         []ports.SlowEvent
+}
+
+func (o *rateSeen) SlotsTaken(e ports.SlotEvent) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.want, o.granted = o.want+e.Want, o.granted+e.Granted
+}
+
+func (o *rateSeen) QueueSlowed(e ports.SlowEvent) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stops = append(o.stops, e)
+}
+
+func TestRunDueSlowsDown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(5)
+		var s starts
+		q := newQueue(queueName, s.slowing(2, time.Hour))
+		q.Rate = core.Rate{Count: 1, Per: time.Minute, Burst: 9}
+		q.Outcome = func(error) core.Outcome {
+			return core.Outcome{Kind: core.Snoozed, Delay: time.Hour, SlowDown: time.Hour}
+		}
+		if jobs, err := w.runDue(newLink(w.store.Open()), q, "runner"); jobs != 2 || err != nil {
+			t.Errorf("%d jobs ran, of 2 until one slows the queue down; error %v", jobs, err)
+		}
+		w.wantStop(time.Hour)
+	})
+}
+
+// wantStop checks how long the rate of the queue is stopped.
+func (w *world) wantStop(want time.Duration) {
+	w.Helper()
+	reply, err := w.store.Limits(w.Context(), ports.LimitsRequest{Queue: queueName})
+	w.must(err)
+	if len(reply.Limits) != 1 || reply.Limits[0].Stopped.Sub(reply.Now) != want {
+		w.Errorf("the limiters at %v are %+v, want a stop of %v", reply.Now, reply.Limits, want)
+	}
+}
+
+// A handler that returns while its server stops still slows the other servers down.
+func TestSlowDownAtTheEndOfAServerIsStored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		slow := each(func(ctx context.Context, _ *core.Claim) error {
+			time.Sleep(time.Second)
+			return slowDown{time.Hour}
+		})
+		n := w.start(slow, spread, shards(1), rated(core.Rate{Count: 1, Per: time.Second}), slows)
+		w.sleep(announces)
+		w.push("a", "x")
+		w.sleep(500 * time.Millisecond)
+		n.stop()
+		w.wantStop(time.Hour)
+	})
+}
+
+func TestTakesAndStopsOfARateAreObserved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var s starts
+		var o rateSeen
+		rate := core.Rate{Count: 20, Per: time.Second}
+		w.start(s.slowing(50, time.Minute), spread, shards(6), rated(rate), slows, func(s *setup) { s.Observer = &o })
+		w.sleep(announces)
+		w.pushMore(100)
+		w.sleep(10 * time.Second)
+
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if n := s.since(w.began); o.granted < n || o.granted > n+2 || o.want <= o.granted {
+			t.Errorf("%d slots granted of %d for %d batches; want one for each batch, at most two more, and delays",
+				o.granted, o.want, n)
+		}
+		if want := (ports.SlowEvent{Queue: queueName, For: time.Minute}); len(o.stops) != 1 || o.stops[0] != want {
+			t.Errorf("the stops are %+v, want %+v", o.stops, want)
+		}
+	})
+}
+
 func TestSlowDownWithoutARateSnoozes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var s starts
@@ -300,25 +385,30 @@ func TestSlowDownWithoutARateSnoozes(t *testing.T) {
 func TestARateIsASetting(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var s starts
-		w.start(s.handler(time.Millisecond), spread, shards(4), rated(core.Rate{Count: 10, Per: time.Second}))
+		n := w.start(s.handler(time.Millisecond), spread, shards(4), rated(core.Rate{Count: 10, Per: time.Second}))
 		w.sleep(announces)
 		w.pushMore(2000)
 		for _, step := range []struct {
-			change   core.SettingChange
-			from, to int // starts in ten seconds
+			change    core.SettingChange
+			from, to  int // starts in ten seconds
+			announced string
 		}{
-			{core.SettingChange{Name: core.SettingRate, Value: "100/s"}, 950, 1003},
-			{core.SettingChange{Name: core.SettingRate, Value: "2/s"}, 19, 22},
-			{unset(core.SettingRate), 95, 102},
-			{core.SettingChange{Name: core.SettingRate, Value: "none"}, 2000, 20_000},
+			{core.SettingChange{Name: core.SettingRate, Value: "100/s"}, 950, 1003, "100/1s"},
+			{core.SettingChange{Name: core.SettingRate, Value: "2/s"}, 19, 22, "2/1s"},
+			{unset(core.SettingRate), 95, 102, "10/1s"},
+			{core.SettingChange{Name: core.SettingRate, Value: "none"}, 2000, 20_000, ""},
 		} {
 			w.set(step.change)
 			w.sleep(announces)
 			w.pushMore(2000)
 			began := time.Now()
 			w.sleep(10 * time.Second)
-			if n := s.since(began); n < step.from || n > step.to {
-				t.Errorf("after %+v %d batches start in 10 s, want %d to %d", step.change, n, step.from, step.to)
+			if got := s.since(began); got < step.from || got > step.to {
+				t.Errorf("after %+v %d batches start in 10 s, want %d to %d", step.change, got, step.from, step.to)
+			}
+			if node, _ := w.announced(n); node.Status.Queues[0].Rate != step.announced {
+				t.Errorf("after %+v the server announces the rate %q, want %q",
+					step.change, node.Status.Queues[0].Rate, step.announced)
 			}
 		}
 	})

@@ -443,7 +443,7 @@ func (c *apiClient) schedules(store ports.ShardStore) {
 func (c *apiClient) theRest(store ports.ShardStore) {
 	c.t.Helper()
 	node := ports.Node{Owner: "o", Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
-		Queues:  []ports.QueueStatus{{Queue: "orders", MaxRetries: 25}},
+		Queues:  []ports.QueueStatus{{Queue: "orders", MaxRetries: 25, Rate: "6/1m0s"}},
 		Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: "a/b"}},
 	}}
 	if _, err := store.Announce(c.t.Context(), ports.AnnounceRequest{Node: node, TTL: time.Minute}); err != nil {
@@ -474,6 +474,13 @@ func (c *apiClient) theRest(store ports.ShardStore) {
 	if s := configured.Settings.Find("max-running"); s == nil || s.InForce != "20" || configured.Settings.Version != 1 {
 		c.t.Errorf("the queue's settings are %+v", configured.Settings)
 	}
+	c.do(http.MethodPost, "/queues/{queue}/rate/stop", "", map[string]any{"seconds": 600}, nil)
+	var rate inspect.QueueRate
+	c.do(http.MethodGet, "/queues/{queue}/rate", "", nil, &rate)
+	if rate.Rate != "6/1m0s" || len(rate.Limiters) != 1 || rate.Limiters[0].Stopped.IsZero() {
+		c.t.Errorf("a stopped rate is %+v", rate)
+	}
+	c.do(http.MethodPost, "/queues/{queue}/rate/resume", "", map[string]any{}, nil)
 	c.do(http.MethodPost, "/queues/{queue}/merge", "", map[string]any{"merge": "latest(2)"}, nil)
 	var shown struct{ Merge string }
 	c.do(http.MethodGet, "/queues/{queue}", "", nil, &shown)

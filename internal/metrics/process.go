@@ -254,6 +254,25 @@ func ofJobs() []Metric {
 			Help:   "Dead letters that were removed because their queue keeps only some, by their age or their number.",
 		},
 		{
+			Name:   "skein_rate_slots_total",
+			Type:   Counter,
+			Source: Process,
+			By:     "SlotsTaken",
+			Unit:   "slots",
+			Labels: []Label{queue(), one("result", "granted", "delayed")},
+			Help: "Starts of batches for which servers asked the rate of their queue: granted; or delayed, which are " +
+				"asked for again, so that one start may be counted several times.",
+		},
+		{
+			Name:   "skein_rate_stops_total",
+			Type:   Counter,
+			Source: Process,
+			By:     "QueueSlowed",
+			Unit:   "stops",
+			Labels: []Label{queue()},
+			Help:   "Stops of the rate of a queue by handlers that returned SlowDown.",
+		},
+		{
 			Name:    "skein_handler_overrun_total",
 			Type:    Counter,
 			Source:  Process,

@@ -219,6 +219,16 @@ func ofQueues() []Metric {
 				"0 if none runs.",
 		},
 		{
+			Name:   "skein_rate_wait_seconds",
+			Type:   Gauge,
+			Source: Store,
+			By:     "RateWaits",
+			Unit:   "seconds",
+			Labels: []Label{queue()},
+			Help: "How long until the rate of the queue allows the next start; 0 if it allows one now. " +
+				"Queues that servers run without a rate don't have it.",
+		},
+		{
 			Name:   "skein_schedule_late_seconds",
 			Type:   Gauge,
 			Source: Store,

@@ -203,6 +203,9 @@ type WhyReply struct {
 	RunningSince time.Time `json:"running_since,omitzero" doc:"when the handler of the job started"`
 	MaxRetries   int       `json:"max_retries" doc:"the retries of a job of the queue; 0 if no server announces them"`
 	MaxRunning   int       `json:"max_running" doc:"the maximum number of batches of the queue that run at once on all servers; 0 is no limit"`
+	Rate         string    `json:"rate,omitempty" doc:"the rate at which batches of the queue start over all servers; absent if there is none"`
+	NextSlot     time.Time `json:"next_slot,omitzero" doc:"when the rate allows the next start, which may be now; absent if no job of the id is due"`
+	StoppedUntil time.Time `json:"stopped_until,omitzero" doc:"when a stop of the rate ends; absent if it is not stopped"`
 	Busy         int       `json:"busy" doc:"the number of batches of the queue that run on all servers now"`
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
 	// ServersUnknown is Verdict.ServersUnknown.
@@ -311,6 +314,9 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 		RunningSince:   v.RunningSince.UTC(),
 		MaxRetries:     v.MaxRetries,
 		MaxRunning:     v.MaxRunning,
+		Rate:           v.Rate,
+		NextSlot:       v.NextSlot.UTC(),
+		StoppedUntil:   v.StoppedUntil.UTC(),
 		Busy:           v.Busy,
 		Servers:        servers,
 		ServersUnknown: v.ServersUnknown,

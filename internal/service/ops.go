@@ -15,6 +15,7 @@ var (
 	Quarantine = look((*call).quarantine)
 	Tracked    = look((*call).tracked)
 	Payloads   = look((*call).payloadsOf)
+	Rate       = look((*call).rate)
 
 	Schedules     = look((*call).schedules)
 	ScheduleNames = look((*call).scheduleNames)
@@ -52,6 +53,9 @@ var (
 	Discard     = act("discard", (*call).discard)
 	Track       = act("track", (*call).track)
 	Untrack     = act("track", (*call).untrack)
+
+	StopRate   = act("stop-rate", (*call).stopRate)
+	ResumeRate = act("stop-rate", (*call).resumeRate)
 
 	PauseSchedules   = slow(act("pause-schedule", (*call).pauseSchedules))
 	ResumeSchedules  = slow(act("pause-schedule", (*call).resumeSchedules))

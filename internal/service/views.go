@@ -99,6 +99,7 @@ type nodeQueue struct {
 	MaxLanes      int            `json:"max_lanes" class:"public" doc:"the maximum number of lanes of the server that run this queue at once; 0 is no limit"`
 	Parallel      int            `json:"parallel" class:"public" doc:"the maximum number of batches of one of its shards that run at once on the server; 0 is no limit"`
 	BatchSize     int            `json:"batch_size" class:"public" doc:"the maximum number of jobs in a batch of this queue"`
+	Rate          string         `json:"rate,omitempty" class:"public" doc:"the rate at which batches of the queue start over all servers; absent if there is none"`
 	Shards        int            `json:"shards" class:"public" doc:"leases of the queue that the server holds"`
 	Running       int            `json:"running" class:"public" doc:"jobs in handlers"`
 	Busy          int            `json:"busy" class:"public" doc:"lanes that run a batch of the queue"`
@@ -181,6 +182,7 @@ func NodeOf(n *inspect.Node) NodeRow {
 			q.MaxLanes,
 			q.Parallel,
 			q.BatchSize,
+			q.Rate,
 			q.Shards,
 			q.Running,
 			q.Busy,

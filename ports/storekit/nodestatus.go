@@ -34,6 +34,7 @@ type queueStatus struct {
 	MaxLanes      int            `json:"max_lanes,omitempty"`
 	Parallel      int            `json:"parallel,omitempty"`
 	BatchSize     int            `json:"batch_size,omitempty"`
+	Rate          string         `json:"rate,omitempty"`
 	Shards        int            `json:"shards"`
 	Running       int            `json:"running"`
 	Busy          int            `json:"busy"`

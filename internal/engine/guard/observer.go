@@ -79,6 +79,16 @@ func (g observer) DeadLettersExpired(e ports.ExpiryEvent) {
 	g.call("DeadLettersExpired", func() { g.observer.DeadLettersExpired(e) })
 }
 
+// SlotsTaken implements ports.Observer.
+func (g observer) SlotsTaken(e ports.SlotEvent) {
+	g.call("SlotsTaken", func() { g.observer.SlotsTaken(e) })
+}
+
+// QueueSlowed implements ports.Observer.
+func (g observer) QueueSlowed(e ports.SlowEvent) {
+	g.call("QueueSlowed", func() { g.observer.QueueSlowed(e) })
+}
+
 // HandlerOverran implements ports.Observer.
 func (g observer) HandlerOverran(e ports.OverrunEvent) {
 	g.call("HandlerOverran", func() { g.observer.HandlerOverran(e) })

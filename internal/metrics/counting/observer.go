@@ -194,6 +194,16 @@ func (o *Observer) DeadLettersExpired(e ports.ExpiryEvent) {
 	o.queue(e.Shard.Queue).expired().Add(e.Expired)
 }
 
+// SlotsTaken implements [ports.Observer].
+func (o *Observer) SlotsTaken(e ports.SlotEvent) {
+	slots := o.queue(e.Queue).rate().slots
+	add(slots, "granted", e.Granted)
+	add(slots, "delayed", e.Want-e.Granted)
+}
+
+// QueueSlowed implements [ports.Observer].
+func (o *Observer) QueueSlowed(e ports.SlowEvent) { o.queue(e.Queue).rate().stops.Add(1) }
+
 // HandlerOverran implements [ports.Observer].
 func (o *Observer) HandlerOverran(e ports.OverrunEvent) {
 	add(o.jobsOf(e.Shard).overruns, e.Cause.String(), 1)

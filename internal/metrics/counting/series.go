@@ -44,6 +44,9 @@ type queueSeries struct {
 	// expired returns the series of dead letters that were removed. It is made with the first one,
 	// since most queues keep all.
 	expired func() Counter
+	// rate returns the series of the queue's rate. They are made with the first take, since most
+	// queues have no rate.
+	rate func() *rateSeries
 	// shards has a *jobSeries by index, if series are by shard.
 	shards sync.Map
 }
@@ -62,6 +65,12 @@ type tickSeries struct {
 	late     Measure
 }
 
+// rateSeries are the series of the rate of a queue.
+type rateSeries struct {
+	slots map[string]Counter
+	stops Counter
+}
+
 func newQueueSeries(v maker, name string) *queueSeries {
 	labels := []string{name}
 	q := &queueSeries{
@@ -76,6 +85,9 @@ func newQueueSeries(v maker, name string) *queueSeries {
 		return &tickSeries{v.counted("skein_ticks_total", labels, nil), v.Measure("skein_tick_late_seconds", name)}
 	})
 	q.expired = sync.OnceValue(func() Counter { return v.Counter("skein_dead_letters_expired_total", name) })
+	q.rate = sync.OnceValue(func() *rateSeries {
+		return &rateSeries{v.counted("skein_rate_slots_total", labels, nil), v.Counter("skein_rate_stops_total", name)}
+	})
 	if !v.perShard {
 		q.jobs = newJobSeries(v, name, nil)
 	}

@@ -47,6 +47,8 @@ type view struct {
 	checks []inspect.Check
 	// late are the ticks of the queues with schedules.
 	late map[string]inspect.LateTick
+	// waits are the waits of the queues with a rate.
+	waits map[string]time.Duration
 }
 
 // New returns a Store that has not read the store yet. timeout limits a read; 0 means 5 s. New
@@ -84,6 +86,7 @@ func (s *Store) Each(put func(name string, v float64, labels ...string)) {
 	all.servers(last)
 	all.checks(last.checks)
 	all.schedules(last.late)
+	all.rates(last.waits)
 }
 
 // refresh reads the store if a read is due. If another caller is reading it, refresh returns at
@@ -139,7 +142,7 @@ func (s *Store) known() bool {
 
 // look reads the store. It leaves out the shards of a part that can't be reached. If the checks
 // can't be made, the result has one check, answers, with the status unknown. If the ticks of
-// schedules can't be read, it has none.
+// schedules can't be read, it has none, and the same holds for the waits of rates.
 func (s *Store) look(ctx context.Context) (*view, error) {
 	stats, err := s.inspector.Stats(ctx)
 	var partial *inspect.PartialError
@@ -161,5 +164,10 @@ func (s *Store) look(ctx context.Context) (*view, error) {
 		late = nil
 	}
 
-	return &view{stats: stats, nodes: nodes, checks: checks, late: late}, nil
+	waits, err := s.inspector.RateWaits(ctx, nodes)
+	if err != nil {
+		waits = nil
+	}
+
+	return &view{stats: stats, nodes: nodes, checks: checks, late: late, waits: waits}, nil
 }

@@ -158,3 +158,9 @@ func (put sink) schedules(late map[string]inspect.LateTick) {
 		put("skein_schedule_late_seconds", tick.Late.Seconds(), queue)
 	}
 }
+
+func (put sink) rates(waits map[string]time.Duration) {
+	for queue, wait := range waits {
+		put("skein_rate_wait_seconds", wait.Seconds(), queue)
+	}
+}

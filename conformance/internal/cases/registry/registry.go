@@ -232,6 +232,7 @@ func registryStatus(e *env.Env) {
 				MaxLanes:      7,
 				Parallel:      8,
 				BatchSize:     9,
+				Rate:          "10/1m0s+5",
 				Shards:        1,
 				Running:       2,
 				Busy:          3,
