@@ -77,6 +77,16 @@ func (l *Limit) Slots() *Slots { return &l.slots }
 // bounded reports whether there is any bound.
 func (l *Limit) bounded() bool { return l.bounds != Bounds{} }
 
+// rated reports whether the queue has a rate.
+func (l *Limit) rated() bool { return l.bounds.Interval > 0 }
+
+// dispatch dispatches all pools with shards under the limit.
+func (l *Limit) dispatch(now Now) {
+	for _, t := range l.parts {
+		t.pool.dispatch(now)
+	}
+}
+
 // Change changes the bounds. Batches that run beyond them end by themselves, and no other starts
 // until then. permits are those of the queue, the same in each call; they may be nil while there is
 // no bound over all servers.
@@ -174,7 +184,7 @@ func (t *part) change(runnable, granted int) {
 
 // use takes slots of the queue's rate, if it has one, or gives them back.
 func (t *part) use(slots int) {
-	if t.limit != nil && t.limit.bounds.Interval > 0 {
+	if t.limit != nil && t.limit.rated() {
 		t.limit.slots.use(slots)
 	}
 }
@@ -198,7 +208,7 @@ func (l *Limit) claimable(beyond int) int {
 		beyond = 0
 	}
 	may := most - l.running + beyond - l.claimed
-	if l.bounds.Interval > 0 {
+	if l.rated() {
 		may = min(may, l.slots.held()-l.claimed)
 	}
 	return may
@@ -280,7 +290,7 @@ func (t *part) mayStart() int {
 	if t.place == placeReserved {
 		n++
 	}
-	if t.limit.bounds.Interval > 0 {
+	if t.limit.rated() {
 		n = min(n, t.limit.slots.ready)
 	}
 	return max(0, n)

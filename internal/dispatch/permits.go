@@ -246,9 +246,7 @@ func (p *Permits) Answered(c PermitCall, held int, holders []core.PermitHolder, 
 	p.inFlight = false
 	p.held, p.listed, p.denied = held, c.Want > 0, held < c.Hold
 	p.share = p.ownShare(holders, at)
-	for _, t := range p.limit.parts {
-		t.pool.dispatch(now)
-	}
+	p.limit.dispatch(now)
 	return kept
 }
 

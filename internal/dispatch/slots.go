@@ -105,7 +105,7 @@ func (s *Slots) comesAt() time.Time {
 // want returns how many more slots the lanes could use: for the free ones, and for batches that will
 // start within LookAhead. A queue that may not run another batch wants none.
 func (s *Slots) want(now Now) int {
-	if s.interval() == 0 || s.node.stopped || s.node.ByHand {
+	if !s.limit.rated() || s.node.stopped || s.node.ByHand {
 		return 0
 	}
 
@@ -134,7 +134,7 @@ func (s *Slots) review(now Now) {
 }
 
 // Plan returns whether to ask the store now, for how many slots, and how long to wait until the next
-// Plan. The slots may lie LookAhead ahead. A call for no slots is to be answered by Checked.
+// Plan. The slots may lie as far ahead as Ahead says. A call for no slots is to be answered by Checked.
 func (s *Slots) Plan(now Now) (want int, call bool, wait time.Duration) {
 	wait = time.Hour
 	s.advance(now.Local)
@@ -192,7 +192,7 @@ func (s *Slots) Checked(stopped bool, now Now) {
 	if stopped {
 		s.ready, s.runs = 0, nil
 	}
-	s.dispatch(now)
+	s.limit.dispatch(now)
 }
 
 // Ahead returns how far ahead the slots of a call may lie: LookAhead or, if calls take long, as far as
@@ -208,7 +208,7 @@ func (s *Slots) Granted(took time.Duration, want, granted int, first time.Time, 
 	s.inFlight, s.took = false, took
 	granted = min(granted, want)
 	if s.asked != s.interval() { // the rate is another one
-		s.dispatch(now)
+		s.limit.dispatch(now)
 		return
 	}
 
@@ -221,27 +221,20 @@ func (s *Slots) Granted(took time.Duration, want, granted int, first time.Time, 
 	} else {
 		s.size = min(2*s.size, int(LookAhead/s.interval())+1)
 	}
-	s.dispatch(now)
+	s.limit.dispatch(now)
 }
 
 // Refused notes that a call has failed, and that the next one may be made at a time.
 func (s *Slots) Refused(retryAt time.Time, now Now) {
 	s.inFlight, s.askAt = false, retryAt
-	s.dispatch(now)
+	s.limit.dispatch(now)
 }
 
 // Stop drops all slots, also those of a call in flight, since a handler has asked for a pause. The next
 // call may be made at a time.
 func (s *Slots) Stop(retryAt time.Time, now Now) {
 	s.ready, s.runs, s.asked, s.askAt = 0, nil, stopped, retryAt
-	s.dispatch(now)
-}
-
-// dispatch lets all pools with shards of the queue start what they may.
-func (s *Slots) dispatch(now Now) {
-	for _, t := range s.limit.parts {
-		t.pool.dispatch(now)
-	}
+	s.limit.dispatch(now)
 }
 
 func later(a, b time.Time) time.Time {

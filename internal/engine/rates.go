@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -72,7 +71,7 @@ func (n *node) planSlots(q *Queue, calls *sync.WaitGroup) time.Duration {
 // meanwhile.
 func (n *node) takeSome(q *Queue, rate core.Rate, want int, ahead time.Duration) {
 	sent := n.clock.Local()
-	reply, err := n.take(n.callContext, q, rate, want, ahead)
+	reply, err := n.take(q, rate, want, ahead)
 	n.answerSlots(q, want, &reply, n.clock.Local().Sub(sent), err)
 	q.rates.status.Called(err)
 	signal(n.slotsNow)
@@ -97,10 +96,8 @@ func (n *node) answerSlots(q *Queue, want int, reply *ports.TakeReply, took time
 }
 
 // take takes slots of the queue's limiter.
-func (n *node) take(
-	call func() (context.Context, context.CancelFunc), q *Queue, rate core.Rate, want int, ahead time.Duration,
-) (ports.TakeReply, error) {
-	ctx, cancel := call()
+func (n *node) take(q *Queue, rate core.Rate, want int, ahead time.Duration) (ports.TakeReply, error) {
+	ctx, cancel := n.callContext()
 	defer cancel()
 	reply, err := n.store.Take(ctx, ports.TakeRequest{
 		Queue: q.Name,
@@ -173,7 +170,7 @@ func (s *shard) obtainSlot() (ok bool, err error) {
 		}
 	}
 
-	reply, err := s.node.take(s.node.callContext, q, rate, 1, 0)
+	reply, err := s.node.take(q, rate, 1, 0)
 	if err != nil {
 		return false, fmt.Errorf("take a slot of the rate of queue %q: %w", q.Name, err)
 	}

@@ -20,7 +20,7 @@ func (k *kept) from() time.Time {
 	if k.countSince.After(since) {
 		since = k.countSince
 	}
-	return since.Add(retention.Grace)
+	return since.Add(core.RetentionGrace)
 }
 
 // keepDeadLetters makes what operators have set, else the program's bounds, those of a queue's dead

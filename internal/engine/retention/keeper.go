@@ -31,9 +31,6 @@ type Shard struct {
 }
 
 const (
-	// Grace is how long after a bound has become known nothing is removed by it, so that operators
-	// see it first.
-	Grace = core.RetentionGrace
 	// interval is how often the shards are looked at.
 	interval = time.Minute
 	// entryAge is how long one entry of the audit counts what is removed.
