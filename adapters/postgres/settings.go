@@ -27,16 +27,10 @@ func (s *Store) settingsOf(queue string, stored storedSettings) core.Settings {
 		return settings
 	}
 	if before, logged := s.unreadSettings.Swap(queue, text); !logged || before != text {
-		s.logger().Error("the settings of a queue can't be read: servers keep those that they have read, "+
-			"and start with the options of their code; "+
-			"set one of them again, which replaces them",
-			"queue", queue, "settings", core.CutText(text, settingsShown), "error", err)
+		storekit.LogUnread(s.logger(), queue, text, err)
 	}
 	return settings
 }
-
-// settingsShown is the number of bytes that a line of the log shows of settings that can't be read.
-const settingsShown = 200
 
 // Configure implements [ports.Operator].
 func (s *Store) Configure(ctx context.Context, r ports.ConfigureRequest) error {

@@ -63,17 +63,10 @@ func (s *Store) Configure(ctx context.Context, r ports.ConfigureRequest) error {
 func (s *Store) settingsOf(queue, text string) core.Settings {
 	settings, err := parseSettings(text)
 	if err != nil && s.seen.isNewDamage(settingsField(queue), text) {
-		s.logger.Error("the settings of a queue can't be read: servers keep those that they have read, "+
-			"and start with the options of their code; "+
-			"set one of them again, which replaces them",
-			"queue", queue, "settings", core.CutText(text, settingsShown), "error", err)
+		storekit.LogUnread(s.logger, queue, text, err)
 	}
 	return settings
 }
-
-// settingsShown is the number of bytes that a line of the log and a check show of settings that
-// can't be read.
-const settingsShown = 200
 
 // parseSettings reads the text of configure.lua. An empty text is that of no settings. If the text
 // can't be read, parseSettings returns broken settings, and the reason.
@@ -86,7 +79,7 @@ func parseSettings(text string) (core.Settings, error) {
 	version, err := strconv.ParseInt(number, 10, 64)
 	if !ok || err != nil || version < 1 || strconv.FormatInt(version, 10) != number {
 		return core.Settings{Broken: true}, fmt.Errorf("it begins with %q, which is no version",
-			core.CutText(core.Text(number), settingsShown))
+			core.CutText(core.Text(number), storekit.SettingsShown))
 	}
 	return storekit.DecodeSettings(version, json)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/skeinq/skein/core"
 )
@@ -70,4 +71,16 @@ func DecodeSettings(version int64, text string) (core.Settings, error) {
 		version = 0
 	}
 	return core.Settings{Version: version, Broken: true}, err
+}
+
+// SettingsShown is the number of bytes that logs and checks show of settings that can't be read.
+const SettingsShown = 200
+
+// LogUnread logs that a queue has settings that can't be read. text is what is stored, and err is the
+// reason.
+func LogUnread(logger *slog.Logger, queue, text string, err error) {
+	logger.Error("the settings of a queue can't be read: servers keep those that they have read, "+
+		"and start with the options of their code; "+
+		"set one of them again, which replaces them",
+		"queue", queue, "settings", core.CutText(text, SettingsShown), "error", err)
 }
