@@ -23,6 +23,9 @@ type State struct {
 	Failures Failures
 	// Tags are the tags of all pushes that merged into the job. They are gone once the job is done.
 	Tags Tags
+	// Slot is the key of the rate whose slot PerformAt is: a push then leaves PerformAt. It is empty
+	// if the job does not wait for a slot (docs/rules.md 12).
+	Slot string
 }
 
 // Fresh reports whether no failure counts for the job: RetryCount is FreshRetryCount.
@@ -37,7 +40,8 @@ func (s State) WaitsFrom() Instant { return max(s.PerformAt, s.FirstPush) }
 func (s State) Held() bool { return !s.Fresh() && s.PerformAt == MaxInstant }
 
 // Expedited returns the state of a queued job after an operator made it due. ok is false if the job
-// is due already. A held job is released: it becomes fresh, and its Recoveries are 0.
+// is due already. A held job is released: it becomes fresh, and its Recoveries are 0. A job that
+// waits for a slot loses it, and asks for another one when it is claimed.
 func (s State) Expedited(now Instant) (due State, ok bool) {
 	if s.PerformAt <= now {
 		return s, false
@@ -45,14 +49,18 @@ func (s State) Expedited(now Instant) (due State, ok bool) {
 	if s.Held() {
 		s.RetryCount, s.Recoveries = FreshRetryCount, 0
 	}
-	s.PerformAt = now
+	s.PerformAt, s.Slot = now, ""
 	return s, true
 }
 
 // WithoutFirst returns the state of a queued job after an operator has removed its first payload. A
 // job that has failed becomes fresh and due, and its Recoveries become 0, since its retries, its
-// time and its recoveries belong to that payload. A fresh job does not change.
+// time and its recoveries belong to that payload. A fresh job changes only if it waits for a slot,
+// which is that payload's as well: it becomes due.
 func (s State) WithoutFirst(now Instant) State {
+	if s.Slot != "" {
+		s.PerformAt, s.Slot = min(s.PerformAt, now), ""
+	}
 	if !s.Fresh() {
 		s.RetryCount, s.Recoveries, s.PerformAt = FreshRetryCount, 0, min(s.PerformAt, now)
 	}
@@ -61,10 +69,11 @@ func (s State) WithoutFirst(now Instant) State {
 
 // Rest returns the state of a job's payloads without its first one: of those that stay queued if
 // only the first payloads are claimed, and of those that stay claimed when the first one has ended
-// by itself. RetryCount and all Recoveries but one belong to the first payload. So the rest is
-// fresh and has at most one recovery. All other fields stay the same (docs/rules.md 1 and 4).
+// by itself. RetryCount, the slot and all Recoveries but one belong to the first payload. So the
+// rest is fresh, has no slot and at most one recovery. All other fields stay the same (docs/rules.md
+// 1, 4 and 12).
 func (s State) Rest() State {
-	s.RetryCount, s.Recoveries = FreshRetryCount, min(s.Recoveries, 1)
+	s.RetryCount, s.Recoveries, s.Slot = FreshRetryCount, min(s.Recoveries, 1), ""
 	return s
 }
 

@@ -60,7 +60,7 @@ func Pushed(w When, now Instant) State {
 // 1 and the push rules).
 func MergePush(queued, incoming State, rule PushRule) State {
 	merged := united(queued, queued, incoming)
-	if !queued.Fresh() {
+	if !queued.Fresh() || queued.Slot != "" {
 		return merged
 	}
 	switch rule.Kind {
@@ -113,8 +113,10 @@ func MergeRevive(queued State, tags Tags, now Instant) State {
 // MergeImport returns the state of a queued job after a job of the same id was imported into it
 // (docs/rules.md 2). If one of the two is held, its state stays. Otherwise the state of the job
 // with the larger RetryCount stays, or on a tie that of the queued job, as for a push. Of two fresh
-// jobs the earlier time stays, as by [Earliest]. So a repeated import changes nothing.
+// jobs the earlier time stays, as by [Earliest]. So a repeated import changes nothing. A slot of the
+// incoming job belongs to another queue and is dropped.
 func MergeImport(queued, incoming State) State {
+	incoming.Slot = ""
 	held := incoming.Held()
 	if held && !queued.Held() || held == queued.Held() && incoming.RetryCount > queued.RetryCount {
 		return united(incoming, queued, incoming)

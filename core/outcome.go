@@ -145,10 +145,23 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 			RetryCount: after.RetryCount,
 			Recoveries: after.Recoveries,
 			Failures:   c.Failures,
+			Slot:       after.Slot,
 		}
 	}
 
 	return s
+}
+
+// PutOff returns the settlement that puts a claimed job back untouched for a time, since its rate
+// allows no start now. slot is the key of the rate if the job has a slot of it after that time, and
+// empty if it has none (docs/rules.md 12).
+func (c *Claim) PutOff(d time.Duration, slot string) Settlement {
+	return Settlement{
+		ID:      c.ID,
+		Receipt: c.Receipt,
+		Rest:    Requeue,
+		PutBack: PutBack{Delay: d, RetryCount: c.RetryCount, Recoveries: c.Recoveries, Failures: c.Failures, Slot: slot},
+	}
 }
 
 // failures returns the failures of a claim after this outcome, with the text of its failure.

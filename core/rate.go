@@ -24,6 +24,8 @@ const (
 	MaxAhead = 24 * time.Hour
 	// MaxStop is the longest stop of a limiter.
 	MaxStop = 24 * time.Hour
+	// MinSlack is the shortest time by which slots may be used late in a row; see [Rate.Use].
+	MinSlack = 250 * time.Millisecond
 	// LimiterKept is how long a limiter is kept after its last slot and its stop have passed. No
 	// burst follows a stop that ended less than LimiterKept ago.
 	LimiterKept = time.Minute
@@ -147,7 +149,10 @@ type Limiter struct {
 	// Next is the time of the next slot at an even pace. The next slot comes up to the tolerance of
 	// the rate before Next.
 	Next Instant
-	// Last is the latest slot that was granted.
+	// Started is the time of the next use of a slot at an even pace. Slots that lie ahead count from
+	// [Rate.Use] on, and all others from their Take on.
+	Started Instant
+	// Last is the latest slot that was granted, or the latest use of one if that is later.
 	Last Instant
 	// Stopped is when the last stop ends or ended, and 0 if there was none.
 	Stopped Instant
@@ -155,8 +160,8 @@ type Limiter struct {
 	Changed Instant
 }
 
-// End returns the later of Next and Stopped.
-func (l Limiter) End() Instant { return max(l.Next, l.Stopped) }
+// End returns the latest of Next, Started and Stopped.
+func (l Limiter) End() Instant { return max(l.Next, l.Started, l.Stopped) }
 
 // Gone reports whether the limiter is the same as the zero value for all calls from now on, so that
 // it may be removed.
@@ -193,7 +198,9 @@ func (l Limiter) retimed(now Instant) Limiter {
 	}
 
 	step := l.Changed - now
-	l.Next, l.Last, l.Stopped = max(0, l.Next-step), max(0, l.Last-step), max(0, l.Stopped-step)
+	for _, at := range []*Instant{&l.Next, &l.Started, &l.Last, &l.Stopped} {
+		*at = max(0, *at-step)
+	}
 	l.Changed = now
 	return l
 }
@@ -201,13 +208,13 @@ func (l Limiter) retimed(now Instant) Limiter {
 // Take takes up to want grants of a limiter, with slots up to ahead from now. It returns the state
 // that the limiter has then, the number of grants, and first, from which [Rate.Slot] computes the
 // slots. The slots of the grants are those with the numbers from 0. Without a grant, the next slot
-// has the number 0.
+// has the number 0. Slots up to now count as used.
 //
 // The zero Rate grants all that is wanted, but no slot before the end of a stop.
 func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next Limiter, granted int, first Instant) {
 	l = l.retimed(now)
-	interval, tolerance := Instant(r.Interval().Microseconds()), Instant(r.Tolerance().Microseconds())
-	if interval == 0 {
+	p := r.pace()
+	if p.interval == 0 {
 		first = max(now, l.StoppedAt(now))
 		if first <= now.Add(ahead) {
 			granted = want
@@ -215,26 +222,86 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next 
 		return l, granted, first
 	}
 
-	// A limiter that an earlier, slower rate has left far ahead goes on after its last slot.
-	base := max(now, min(l.Next, l.Last+tolerance+interval))
-	if l.Stopped > now.Add(-LimiterKept) {
-		base = max(base, l.Stopped+tolerance)
+	base := max(p.floor(l, now), p.after(l, l.Next), p.after(l, l.Started))
+	first = min(base, MaxInstant) - p.tolerance
+	granted = p.within(now-first+Instant(ahead.Microseconds()), base, want)
+	if granted == 0 {
+		return l, 0, first
 	}
-	base = min(base, MaxInstant)
-	first = base - tolerance
 
-	if room := now - base + tolerance + Instant(ahead.Microseconds()); room >= 0 {
-		granted = int(min(Instant(want), room/interval+1, (MaxInstant-base)/interval))
-	}
-	if granted > 0 {
-		l.Next = base + Instant(granted)*interval
-		l.Last = max(l.Last, now, first+Instant(granted-1)*interval)
-		l.Changed = now
-	}
+	l = p.use(l, now, p.within(now-first, base, granted))
+	l.Next = base + Instant(granted)*p.interval
+	l.Last = max(l.Last, now, first+Instant(granted-1)*p.interval)
+	l.Changed = now
 	return l, granted, first
+}
+
+// Use uses up to a number of slots that were granted ahead and have come. It returns the state that
+// the limiter has then, and how many may be used now. In any period of the length Per at most
+// Count+Burst+1 slots are used, and those of an interval or of [MinSlack] more, whichever is
+// longer, since slots are used a little late and not all by the same time. A slot that may not be used is
+// lost: its owner takes another one. No slot is used while a stop lasts. The zero Rate has no other
+// limit.
+func (r Rate) Use(l Limiter, now Instant, slots int) (next Limiter, used int) {
+	l = l.retimed(now)
+	p := r.pace()
+	switch {
+	case l.StoppedAt(now) > 0:
+		return l, 0
+	case p.interval == 0:
+		return l, slots
+	}
+
+	base := p.useBase(l, now)
+	used = p.within(now-base+p.tolerance, base, slots)
+	return p.use(l, now, used), used
 }
 
 // Slot returns the time of a slot, counted from 0, of a Take at the given time that returned first.
 func (r Rate) Slot(first, now Instant, number int) Instant {
-	return max(now, first+Instant(number)*Instant(r.Interval().Microseconds()))
+	return max(now, first+Instant(number)*r.pace().interval)
+}
+
+// pace is a Rate in µs.
+type pace struct{ interval, tolerance, slack Instant }
+
+func (r Rate) pace() pace {
+	p := pace{interval: Instant(r.Interval().Microseconds()), tolerance: Instant(r.Tolerance().Microseconds())}
+	p.slack = max(p.interval, Instant(MinSlack.Microseconds()))
+	return p
+}
+
+// after returns a time of a limiter, Next or Started. One that an earlier, slower rate has left far
+// ahead comes soon after the last slot.
+func (p pace) after(l Limiter, at Instant) Instant { return min(at, l.Last+p.tolerance+p.interval) }
+
+// floor returns the earliest time of the next slot at an even pace.
+func (p pace) floor(l Limiter, now Instant) Instant {
+	if l.Stopped > now.Add(-LimiterKept) {
+		return max(now, l.Stopped+p.tolerance)
+	}
+	return now
+}
+
+// useBase returns the time of the next use at an even pace.
+func (p pace) useBase(l Limiter, now Instant) Instant {
+	return max(p.floor(l, now)-p.slack, p.after(l, l.Started))
+}
+
+// within returns how many of the slots that are wanted lie within a time after the first, if the
+// first stands at base at an even pace.
+func (p pace) within(time, base Instant, want int) int {
+	if time < 0 {
+		return 0
+	}
+	return int(max(0, min(Instant(want), time/p.interval+1, (MaxInstant-base)/p.interval)))
+}
+
+// use notes that slots are used now.
+func (p pace) use(l Limiter, now Instant, slots int) Limiter {
+	if slots > 0 {
+		l.Started = p.useBase(l, now) + Instant(slots)*p.interval
+		l.Last, l.Changed = max(l.Last, now), now
+	}
+	return l
 }

@@ -30,7 +30,9 @@ func TestRateVectors(t *testing.T) {
 				t.Fatalf("%s: %v", v.About, err)
 			}
 
-			next, granted, first := r.Take(l, now, step.Want, time.Duration(step.Ahead)*time.Microsecond)
+			after, used := r.Use(l, now, step.Use)
+			want := step.Want + step.Use - used
+			next, granted, first := r.Take(after, now, want, time.Duration(step.Ahead)*time.Microsecond)
 			var slots []int64
 			for i := range granted {
 				slots = append(slots, int64(r.Slot(first, now, i)-start))
@@ -40,6 +42,9 @@ func TestRateVectors(t *testing.T) {
 				stopped = int64(l - start)
 			}
 
+			if used != step.Used {
+				t.Errorf("%s: step %d uses %d slots, want %d", v.About, n, used, step.Used)
+			}
 			if !slices.Equal(slots, step.Slots) || stopped != step.Stopped ||
 				granted == 0 && int64(r.Slot(first, now, 0)-start) != step.First {
 				t.Errorf("%s: step %d grants the slots %v, the next at %d, stopped until %d; want %v, %d and %d",
@@ -201,6 +206,57 @@ func TestARateIsNeverExceeded(t *testing.T) {
 	})
 }
 
+// Slots that were taken ahead and are used late, with others that are taken meanwhile, are used no
+// faster than the rate and its slack allow. Those that are used in time are all used.
+func TestUsesAreNeverMuchFasterThanTheRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyRate(t)
+		slack := max(r.Interval(), core.MinSlack)
+		now := core.Instant(rapid.Int64Range(0, 1<<52).Draw(t, "now"))
+		var l core.Limiter
+		var slots, starts []core.Instant
+		inTime := rapid.Bool().Draw(t, "in time")
+
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			pause := rapid.Int64Range(0, int64(2*r.Per)).Draw(t, "pause")
+			if inTime && len(slots) > 0 {
+				pause = int64(max(0, slots[0].Sub(now))) + rapid.Int64Range(0, int64(slack)).Draw(t, "late")
+			}
+			now = now.Add(time.Duration(pause))
+			if !inTime && rapid.IntRange(0, 9).Draw(t, "stop") == 0 {
+				l = l.Stop(now, time.Duration(rapid.Int64Range(0, int64(3*r.Per)).Draw(t, "for")))
+			}
+
+			come, _ := slices.BinarySearch(slots, now+1)
+			after, used := r.Use(l, now, come)
+			if inTime && used < come {
+				t.Fatalf("%d of %d slots are used, although none is later than %v", used, come, slack)
+			}
+			if l.StoppedAt(now) > 0 && used > 0 {
+				t.Fatalf("%d slots are used during a stop", used)
+			}
+			starts = append(starts, slices.Repeat([]core.Instant{now}, used)...)
+			slots = slots[come:]
+
+			ahead := time.Duration(rapid.Int64Range(0, int64(3*r.Per)).Draw(t, "ahead"))
+			next, granted, first := r.Take(after, now, rapid.IntRange(0, 50).Draw(t, "want"), ahead)
+			for i := range granted {
+				if slot := r.Slot(first, now, i); slot == now {
+					starts = append(starts, now)
+				} else {
+					slots = append(slots, slot)
+				}
+			}
+			l = next
+		}
+
+		allowed := r.Count + r.Burst + 1 + int(slack/r.Interval()) + 1
+		if most := mostIn(starts, r.Per); most > allowed {
+			t.Errorf("%d starts in %v, want at most %d", most, r.Per, allowed)
+		}
+	})
+}
+
 // A clock that steps back neither exceeds the rate in real time nor stalls the limiter.
 func TestARateHoldsOverStepsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -287,6 +343,7 @@ func TestALimiterThatIsGoneIsAsGoodAsNone(t *testing.T) {
 		near := rapid.Int64Range(int64(now)-int64(2*time.Minute/time.Microsecond), int64(now))
 		l := core.Limiter{
 			Next:    core.Instant(near.Draw(t, "next")),
+			Started: core.Instant(near.Draw(t, "started")),
 			Last:    core.Instant(near.Draw(t, "last")),
 			Stopped: core.Instant(near.Draw(t, "stopped")),
 			Changed: core.Instant(near.Draw(t, "changed")),
@@ -297,6 +354,10 @@ func TestALimiterThatIsGoneIsAsGoodAsNone(t *testing.T) {
 
 		_, granted, first := r.Take(l, now, 20, time.Second)
 		_, wantGranted, wantFirst := r.Take(core.Limiter{}, now, 20, time.Second)
+		_, used := r.Use(l, now, 20)
+		if _, wantUsed := r.Use(core.Limiter{}, now, 20); used != wantUsed {
+			t.Errorf("%d slots are used, want %d", used, wantUsed)
+		}
 		if granted != wantGranted || first != wantFirst {
 			t.Errorf("grants %d from %v, want %d from %v", granted, first, wantGranted, wantFirst)
 		}

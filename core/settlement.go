@@ -38,6 +38,8 @@ type PutBack struct {
 	RetryCount int
 	Recoveries int
 	Failures   Failures
+	// Slot is the requeued job's: see [State]. It is at most 512 bytes of text.
+	Slot string
 }
 
 // Settlement describes the end of one claimed job. Package core computes it and a store commits it.
@@ -114,7 +116,8 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 
 func (b PutBack) state(claimed State, now Instant) State {
 	back := claimed
-	back.RetryCount, back.Recoveries, back.Failures = b.RetryCount, b.Recoveries, b.Failures.Stored()
+	back.RetryCount, back.Recoveries, back.Slot = b.RetryCount, b.Recoveries, b.Slot
+	back.Failures = b.Failures.Stored()
 	if !b.SameTime {
 		back.PerformAt = now.Add(b.Delay)
 	}

@@ -12,7 +12,7 @@ import (
 const (
 	// MaxTakes is the maximum number of takes of a request.
 	MaxTakes = 1000
-	// MaxWant is the largest Want of a take.
+	// MaxWant is the largest sum of Want and Use of a take.
 	MaxWant = 1 << 20
 	// MaxLimiterKey is the maximum size of the key of a limiter in bytes.
 	MaxLimiterKey = 512
@@ -31,8 +31,11 @@ const (
 // If the store can't read a limiter, it grants at most what core.Rate.Take grants of a new one.
 type Limiter interface {
 	// Take takes grants of several limiters of a queue, as core.Rate.Take defines. It is atomic for
-	// each limiter. A take with a Want of 0 takes nothing: it returns when the next slot is, and
-	// whether a stop lasts.
+	// each limiter. A take with a Want and a Use of 0 takes nothing: it returns when the next slot
+	// is, and whether a stop lasts.
+	//
+	// A take with a Use first uses slots that earlier calls have granted and that have come, as
+	// core.Rate.Use defines. It takes one more grant for each slot that may not be used now.
 	//
 	// Take is not idempotent: a repeated call takes further grants. Grants of a reply that was lost
 	// are never used, so the rate is not exceeded. A store does not repeat a call of unknown outcome
@@ -52,8 +55,8 @@ type Limiter interface {
 	// Errors, with nothing changed: ErrInvalidRequest, ErrUnknownQueue.
 	Stop(ctx context.Context, r StopRequest) error
 
-	// Limits lists limiters of a queue whose Next or Stopped lies ahead, the one that lies furthest
-	// ahead first: in descending order of (core.Limiter.End, Key).
+	// Limits lists limiters of a queue whose core.Limiter.End lies ahead, the one that lies furthest
+	// ahead first: in descending order of (End, Key).
 	//
 	// Errors: ErrUnknownQueue.
 	Limits(ctx context.Context, r LimitsRequest) (LimitsReply, error)
@@ -76,6 +79,9 @@ type Take struct {
 	Rate core.Rate
 	// Want is the number of grants to take, 0 to MaxWant.
 	Want int
+	// Use is the number of slots that earlier calls have granted, and that are to be used now. Want
+	// and Use are at most MaxWant together.
+	Use int
 	// Ahead is how far from now the slots may lie, 0 to core.MaxAhead. Fractions of a microsecond
 	// are dropped.
 	Ahead time.Duration
@@ -111,8 +117,9 @@ func (t *Take) validate() error {
 	}
 
 	switch {
-	case t.Want < 0 || t.Want > MaxWant:
-		return fmt.Errorf("%w: the take of %q wants %d grants; give 0 to %d", ErrInvalidRequest, t.Key, t.Want, MaxWant)
+	case t.Want < 0 || t.Use < 0 || t.Want > MaxWant || t.Use > MaxWant-t.Want:
+		return fmt.Errorf("%w: the take of %q wants %d grants and uses %d slots; give 0 to %d together",
+			ErrInvalidRequest, t.Key, t.Want, t.Use, MaxWant)
 	case t.Ahead < 0 || t.Ahead > core.MaxAhead:
 		return fmt.Errorf("%w: the take of %q looks %v ahead; give 0 to %v",
 			ErrInvalidRequest, t.Key, t.Ahead, core.MaxAhead)
@@ -138,7 +145,9 @@ type TakeReply struct {
 
 // Grant is what a take was granted.
 type Grant struct {
-	// Granted is the number of grants, at most Want.
+	// Used is the number of slots that may be used now, at most Use.
+	Used int
+	// Granted is the number of grants, at most Want and what is missing of Use.
 	Granted int
 	// First is the first slot, as core.Rate.Take returns it: a time up to Now means now. Grant i of
 	// those granted has the slot core.Rate.Slot(First, Now, i).

@@ -61,7 +61,7 @@ func normal(payloads []core.Payload) []core.Payload {
 
 // bringIn adds a job of another queue.
 func (s *shard) bringIn(j core.Job, now core.Instant) {
-	j.FirstPush = min(j.FirstPush, now)
+	j.FirstPush, j.Slot = min(j.FirstPush, now), ""
 	e := s.entity(j.ID)
 	s.superseded += int64(e.payloads.MergeBy(s.rule(), normal(j.Payloads)))
 	if e.queued {
