@@ -68,7 +68,8 @@ func Snooze(d time.Duration) error { return &SnoozeError{Delay: max(0, d)} }
 
 // SlowDown returns an error for a handler to return when a downstream service asks for a pause, as by
 // HTTP's status 429 with a Retry-After of d. The job is snoozed for d, and no other job of the queue
-// starts meanwhile, on any server: the limiter of the queue's Rate is stopped. Jobs that run are not
+// starts meanwhile, on any server: the limiter of the queue's Rate is stopped. If the job has a key of
+// RateBy, only the limiter of that key is stopped, and jobs of other keys go on. Jobs that run are not
 // affected. Starts that other servers were granted before may still come: those of the next 50 ms,
 // and on each server one that it has kept for a lane. A shorter SlowDown does not shorten a longer
 // one. d is cut to 24 hours, and a d below 0 counts as 0. In a queue without a

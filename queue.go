@@ -103,6 +103,17 @@ type QueueOptions[T any] struct {
 	// batch needs its permit of MaxRunning first. If the store does not answer, nothing starts. All
 	// servers should have the same Rate. Default: no limit.
 	Rate Rate
+	// RateBy returns the key of a job's rate, such as its tenant or the host that it calls, and the
+	// maximum rate at which jobs of that key start over all servers. It gets the job's id and its
+	// first payload. Jobs over their rate do not block others: a job gets a slot of its key, and is
+	// put back until then. Until it runs, it keeps that time, whatever is pushed for its id. [Rate]
+	// holds too, if both are set. With an empty key a job has no other limit.
+	//
+	// RateBy is called for each job that a server claims, and must be safe for concurrent use. All
+	// servers should return the same rate for a key. If RateBy panics or returns a Rate that is not
+	// valid, that is logged, and the job waits for a minute. A claim costs one more exchange with
+	// the store. docs/guide/fairness.md has an example. Default nil: no rates by key.
+	RateBy func(id string, first T) (key string, rate Rate)
 	// MorgueAge is how long a dead letter is kept after its last change, and MorgueCount is how many
 	// dead letters of the queue are kept. The servers of the queue remove others, the oldest first, so
 	// what awaits their revival continues. Each shard keeps an equal part of MorgueCount, rounded up.
@@ -337,11 +348,24 @@ func (q *Queue[T]) serve() *engine.Queue {
 		},
 	}
 
+	if o.RateBy != nil {
+		served.KeyOf = q.keyOf
+	}
 	if o.Backoff != nil {
 		served.Policy.Backoff = func(retry, _ int) time.Duration { return o.Backoff(retry) }
 	}
 
 	return served
+}
+
+// keyOf returns the key and the rate of a job. One whose first payload can't be decoded has none: it
+// only fails, or its payload is buried.
+func (q *Queue[T]) keyOf(c *core.Claim) (key string, rate Rate) {
+	first, err := q.decode(c.Payloads[0])
+	if err != nil {
+		return "", Rate{}
+	}
+	return q.options.RateBy(c.ID, first)
 }
 
 // orDefault sets *v to fallback if it is zero.

@@ -24,8 +24,8 @@ const (
 	MaxAhead = 24 * time.Hour
 	// MaxStop is the longest stop of a limiter.
 	MaxStop = 24 * time.Hour
-	// MinSlack is the shortest time by which slots may be used late in a row; see [Rate.Use].
-	MinSlack = 250 * time.Millisecond
+	// MaxHold is the longest time for which a server may hold a job whose slot has come; see [Rate.Use].
+	MaxHold = time.Minute
 	// LimiterKept is how long a limiter is kept after its last slot and its stop have passed. No
 	// burst follows a stop that ended less than LimiterKept ago.
 	LimiterKept = time.Minute
@@ -149,8 +149,8 @@ type Limiter struct {
 	// Next is the time of the next slot at an even pace. The next slot comes up to the tolerance of
 	// the rate before Next.
 	Next Instant
-	// Started is the time of the next use of a slot at an even pace. Slots that lie ahead count from
-	// [Rate.Use] on, and all others from their Take on.
+	// Started is the time of the next start at an even pace. A slot that lay ahead counts from
+	// [Rate.Use] on, and any other from its Take on.
 	Started Instant
 	// Last is the latest slot that was granted, or the latest use of one if that is later.
 	Last Instant
@@ -222,14 +222,16 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next 
 		return l, granted, first
 	}
 
-	base := max(p.floor(l, now), p.after(l, l.Next), p.after(l, l.Started))
-	first = min(base, MaxInstant) - p.tolerance
-	granted = p.within(now-first+Instant(ahead.Microseconds()), base, want)
+	base := max(p.base(l, l.Next, now), p.base(l, l.Started, now))
+	first = base - p.tolerance
+	granted = p.within(base, now-first+Instant(ahead.Microseconds()), want)
 	if granted == 0 {
 		return l, 0, first
 	}
 
-	l = p.use(l, now, p.within(now-first, base, granted))
+	if used := p.within(base, now-first, granted); used > 0 {
+		l.Started = base + Instant(used)*p.interval
+	}
 	l.Next = base + Instant(granted)*p.interval
 	l.Last = max(l.Last, now, first+Instant(granted-1)*p.interval)
 	l.Changed = now
@@ -237,24 +239,21 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next 
 }
 
 // Use uses up to a number of slots that were granted ahead and have come. It returns the state that
-// the limiter has then, and how many may be used now. In any period of the length Per at most
-// Count+Burst+1 slots are used, and those of an interval or of [MinSlack] more, whichever is
-// longer, since slots are used a little late and not all by the same time. A slot that may not be used is
-// lost: its owner takes another one. No slot is used while a stop lasts. The zero Rate has no other
-// limit.
-func (r Rate) Use(l Limiter, now Instant, slots int) (next Limiter, used int) {
+// the limiter has then, how many may be used, and first, from which [Rate.Slot] computes when: slots
+// come at times that are not even, and jobs start at an even pace, so a server holds some of them for
+// up to hold. In any period of the length Per at most Count+Burst+1 slots are used. A slot that may
+// not be used is lost: its owner takes another one.
+//
+// The zero Rate allows all uses, but none before the end of a stop.
+func (r Rate) Use(l Limiter, now Instant, slots int, hold time.Duration) (next Limiter, used int, first Instant) {
+	line := l
+	line.Next = l.Started
+	line, used, first = r.Take(line, now, slots, hold)
 	l = l.retimed(now)
-	p := r.pace()
-	switch {
-	case l.StoppedAt(now) > 0:
-		return l, 0
-	case p.interval == 0:
-		return l, slots
+	if used > 0 {
+		l.Started, l.Last, l.Changed = line.Next, line.Last, line.Changed
 	}
-
-	base := p.useBase(l, now)
-	used = p.within(now-base+p.tolerance, base, slots)
-	return p.use(l, now, used), used
+	return l, used, first
 }
 
 // Slot returns the time of a slot, counted from 0, of a Take at the given time that returned first.
@@ -263,45 +262,27 @@ func (r Rate) Slot(first, now Instant, number int) Instant {
 }
 
 // pace is a Rate in µs.
-type pace struct{ interval, tolerance, slack Instant }
+type pace struct{ interval, tolerance Instant }
 
 func (r Rate) pace() pace {
-	p := pace{interval: Instant(r.Interval().Microseconds()), tolerance: Instant(r.Tolerance().Microseconds())}
-	p.slack = max(p.interval, Instant(MinSlack.Microseconds()))
-	return p
+	return pace{interval: Instant(r.Interval().Microseconds()), tolerance: Instant(r.Tolerance().Microseconds())}
 }
 
-// after returns a time of a limiter, Next or Started. One that an earlier, slower rate has left far
-// ahead comes soon after the last slot.
-func (p pace) after(l Limiter, at Instant) Instant { return min(at, l.Last+p.tolerance+p.interval) }
-
-// floor returns the earliest time of the next slot at an even pace.
-func (p pace) floor(l Limiter, now Instant) Instant {
+// base returns the tolerance after the next slot of a limiter whose Next, or Started, is at. A limiter
+// that an earlier, slower rate has left far ahead goes on after its last slot.
+func (p pace) base(l Limiter, at, now Instant) Instant {
+	base := max(now, min(at, l.Last+p.tolerance+p.interval))
 	if l.Stopped > now.Add(-LimiterKept) {
-		return max(now, l.Stopped+p.tolerance)
+		base = max(base, l.Stopped+p.tolerance)
 	}
-	return now
+	return min(base, MaxInstant)
 }
 
-// useBase returns the time of the next use at an even pace.
-func (p pace) useBase(l Limiter, now Instant) Instant {
-	return max(p.floor(l, now)-p.slack, p.after(l, l.Started))
-}
-
-// within returns how many of the slots that are wanted lie within a time after the first, if the
-// first stands at base at an even pace.
-func (p pace) within(time, base Instant, want int) int {
-	if time < 0 {
+// within returns how many of the slots that are wanted lie up to a time after the first, which stands
+// at base.
+func (p pace) within(base, after Instant, want int) int {
+	if after < 0 {
 		return 0
 	}
-	return int(max(0, min(Instant(want), time/p.interval+1, (MaxInstant-base)/p.interval)))
-}
-
-// use notes that slots are used now.
-func (p pace) use(l Limiter, now Instant, slots int) Limiter {
-	if slots > 0 {
-		l.Started = p.useBase(l, now) + Instant(slots)*p.interval
-		l.Last, l.Changed = max(l.Last, now), now
-	}
-	return l
+	return int(min(Instant(want), after/p.interval+1, (MaxInstant-base)/p.interval))
 }

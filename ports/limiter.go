@@ -35,7 +35,7 @@ type Limiter interface {
 	// is, and whether a stop lasts.
 	//
 	// A take with a Use first uses slots that earlier calls have granted and that have come, as
-	// core.Rate.Use defines. It takes one more grant for each slot that may not be used now.
+	// core.Rate.Use defines. It takes one more grant for each slot that may not be used.
 	//
 	// Take is not idempotent: a repeated call takes further grants. Grants of a reply that was lost
 	// are never used, so the rate is not exceeded. A store does not repeat a call of unknown outcome
@@ -80,8 +80,10 @@ type Take struct {
 	// Want is the number of grants to take, 0 to MaxWant.
 	Want int
 	// Use is the number of slots that earlier calls have granted, and that are to be used now. Want
-	// and Use are at most MaxWant together.
-	Use int
+	// and Use are at most MaxWant together. Hold is how far from now their uses may lie, 0 to
+	// core.MaxHold. Fractions of a microsecond are dropped.
+	Use  int
+	Hold time.Duration
 	// Ahead is how far from now the slots may lie, 0 to core.MaxAhead. Fractions of a microsecond
 	// are dropped.
 	Ahead time.Duration
@@ -120,6 +122,9 @@ func (t *Take) validate() error {
 	case t.Want < 0 || t.Use < 0 || t.Want > MaxWant || t.Use > MaxWant-t.Want:
 		return fmt.Errorf("%w: the take of %q wants %d grants and uses %d slots; give 0 to %d together",
 			ErrInvalidRequest, t.Key, t.Want, t.Use, MaxWant)
+	case t.Hold < 0 || t.Hold > core.MaxHold:
+		return fmt.Errorf("%w: the take of %q holds jobs for %v; give 0 to %v",
+			ErrInvalidRequest, t.Key, t.Hold, core.MaxHold)
 	case t.Ahead < 0 || t.Ahead > core.MaxAhead:
 		return fmt.Errorf("%w: the take of %q looks %v ahead; give 0 to %v",
 			ErrInvalidRequest, t.Key, t.Ahead, core.MaxAhead)
@@ -145,8 +150,11 @@ type TakeReply struct {
 
 // Grant is what a take was granted.
 type Grant struct {
-	// Used is the number of slots that may be used now, at most Use.
-	Used int
+	// Used is the number of slots that may be used, at most Use. Start is the first of these uses, as
+	// core.Rate.Use returns it: a time up to Now means now. Use i has the time core.Rate.Slot(Start,
+	// Now, i).
+	Used  int
+	Start core.Instant
 	// Granted is the number of grants, at most Want and what is missing of Use.
 	Granted int
 	// First is the first slot, as core.Rate.Take returns it: a time up to Now means now. Grant i of

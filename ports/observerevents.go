@@ -86,9 +86,10 @@ type ExpiryEvent struct {
 	Expired int
 }
 
-// SlotEvent is the answer to a server that has asked for slots of the rate of a queue: for Want starts
-// at most, of which the store has granted some (docs/rules.md 12). A server asks again for the others
-// when they come, if it still has work for them.
+// SlotEvent is the answer to a server that has asked for slots of the rate of a queue, or of the rates
+// of the keys of some jobs: for Want starts at most, of which the store has granted some
+// (docs/rules.md 12). A server asks again for the others when they come, if it still has work for
+// them.
 type SlotEvent struct {
 	Queue         string
 	Want, Granted int
@@ -97,7 +98,9 @@ type SlotEvent struct {
 // SlowEvent is a stop of the rate of a queue for a time, because a handler has returned SlowDown.
 type SlowEvent struct {
 	Queue string
-	For   time.Duration
+	// Key is the key whose rate is stopped, and empty for the rate of the whole queue.
+	Key string
+	For time.Duration
 }
 
 // OverrunCause is the reason why the context of a handler had ended.

@@ -29,9 +29,11 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 		reply.Now = now
 		for i := range r.Takes {
 			t := &r.Takes[i]
-			after, used := t.Rate.Use(l.byKey[t.Key], now, t.Use)
+			after, used, start := t.Rate.Use(l.byKey[t.Key], now, t.Use, t.Hold)
 			next, granted, first := t.Rate.Take(after, now, t.Want+t.Use-used, t.Ahead)
-			reply.Grants[i] = ports.Grant{Used: used, Granted: granted, First: first, Stopped: next.StoppedAt(now)}
+			reply.Grants[i] = ports.Grant{
+				Used: used, Start: start, Granted: granted, First: first, Stopped: next.StoppedAt(now),
+			}
 			l.set(t.Key, next)
 		}
 		l.prune(now, prunedAtOnce+len(r.Takes))

@@ -114,5 +114,3 @@ func (b *buffer) remove(id string, receipt core.Receipt) (core.Claim, bool) {
 	}
 	return core.Claim{}, false
 }
-
-func (b *buffer) reset() { *b = buffer{} }

@@ -19,7 +19,9 @@ type claims struct {
 	// patience is how long a claimed job may wait to start.
 	patience time.Duration
 
-	// buffer are the jobs that wait for a lane.
+	// held are the jobs that wait for the times when their rates let them start. buffer are those that
+	// wait for a lane.
+	held   held
 	buffer buffer
 	// starting are the batches that wait for a turn to begin them, in order. running are those that
 	// run.
@@ -79,7 +81,7 @@ func isRecovered(c core.Claim) bool { return c.Recoveries > 0 }
 
 // unstarted returns the number of claimed jobs that have not started.
 func (c *claims) unstarted() int {
-	n := c.buffer.jobs
+	n := len(c.held) + c.buffer.jobs
 	for _, b := range c.starting {
 		n += len(b.claims)
 	}
@@ -293,7 +295,11 @@ func (c *claims) confirmBegin(request *ports.TurnRequest, r *ports.TurnReply) (w
 // cancel removes a claimed job that has not started. If the job runs, cancel returns its batch and its
 // position there.
 func (c *claims) cancel(k *ports.Cancellation) (w withdrawal, running *runningBatch, position int) {
-	if one, ok := c.buffer.remove(k.ID, k.Receipt); ok {
+	one, ok := c.held.remove(k.ID, k.Receipt)
+	if !ok {
+		one, ok = c.buffer.remove(k.ID, k.Receipt)
+	}
+	if ok {
 		w.claims = append(w.claims, one)
 		return w, nil, 0
 	}
@@ -312,8 +318,12 @@ func (c *claims) cancel(k *ports.Cancellation) (w withdrawal, running *runningBa
 }
 
 // putBack removes the jobs that have waited to start for too long, or all that wait. The jobs of the
-// buffer come first, then those of the batches that are starting.
+// buffer come first, then those of the batches that are starting. A held job waits for a time that is
+// not far away.
 func (c *claims) putBack(now time.Time, all bool) (w withdrawal) {
+	if all {
+		w.claims = c.held.takeAll()
+	}
 	for {
 		since, ok := c.buffer.oldest()
 		if !ok || !all && now.Sub(since) < c.patience {
@@ -365,7 +375,7 @@ func (c *claims) leaveStarting() (w withdrawal) {
 // loseLease forgets the jobs that have not started. The next owner gets them, and does not count them
 // as begun if it is this node. Running batches stay until their handlers return.
 func (c *claims) loseLease() (w withdrawal) {
-	c.buffer.reset()
+	c.held, c.buffer = nil, buffer{}
 	for _, b := range slices.Clone(c.starting) {
 		for i := range b.claims {
 			c.rememberUnstarted(b.claims[i].Ref())

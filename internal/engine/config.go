@@ -48,6 +48,8 @@ type Queue struct {
 	MaxRunning int
 	// Rate is at which rate batches of the queue start over all nodes. The zero Rate is no bound.
 	Rate core.Rate
+	// KeyOf is the key of each job's rate. It is nil if the queue has no rates by key.
+	KeyOf KeyOf
 	// Keep is which dead letters are kept. The zero value keeps all.
 	Keep core.Retention
 	// PerJob is how many payloads of an id a handler gets at once, and Bytes how many bytes of

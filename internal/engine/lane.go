@@ -105,7 +105,7 @@ func (l *lane) execute(s *shard, b *runningBatch) {
 		l.ran, l.succeeded = true, b.Succeeded()
 		event.Outcomes, event.Took = b.Outcomes(), l.took
 		observer.BatchEnd(ctx, event)
-		l.node.slowDown(s.queue, event.Outcomes)
+		l.node.slowDown(s.queue, event.Claims, event.Outcomes)
 		l.settled = b.Settlements(l.settled[:0])
 		s.finish(b, l.settled, l.took)
 	}()

@@ -85,6 +85,9 @@ func (o *outbox) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) []c
 	return o.finished[len(o.finished)-len(claims):]
 }
 
+// putOff sends the settlements of claims that have to wait for their rates.
+func (o *outbox) putOff(settled []core.Settlement) { o.finished = append(o.finished, settled...) }
+
 // settleRecovered sends the settlement of a job that does not run. A burial is a result, and so is
 // a job that is held.
 func (o *outbox) settleRecovered(c *core.Claim, settled core.Settlement) {

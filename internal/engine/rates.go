@@ -113,39 +113,54 @@ func (n *node) take(q *Queue, rate core.Rate, want int, ahead time.Duration) (po
 	return reply, err
 }
 
-// slowDown stops the limiter of a queue for as long as the longest of the outcomes of a batch says. The
-// lane waits for the store, so the batch ends after the stop has begun.
-func (n *node) slowDown(q *Queue, outcomes []core.Outcome) {
-	var longest time.Duration
+// slowDown stops the limiters of the jobs of a batch that ask for it: that of the job's key or, if it
+// has none, that of the queue, each for the longest time that is asked for. The lane waits for the
+// store, so the batch ends after the stops have begun.
+func (n *node) slowDown(q *Queue, claims []core.Claim, outcomes []core.Outcome) {
+	var longest map[string]time.Duration
 	for i := range outcomes {
-		longest = max(longest, outcomes[i].SlowDown)
-	}
-	if longest == 0 {
-		return
-	}
-	if q.rate() == (core.Rate{}) {
-		q.rates.warn.Do(func() {
-			n.log.Warn("SlowDown has only snoozed its job: the queue has no Rate that it could stop; set one",
-				"queue", q.Name)
-		})
-		return
+		d := outcomes[i].SlowDown
+		if d == 0 {
+			continue
+		}
+		if longest == nil {
+			longest = make(map[string]time.Duration)
+		}
+		key := q.keyOrNone(&claims[i])
+		longest[key] = max(longest[key], d)
 	}
 
-	n.pooling.Lock()
-	now := n.now()
-	q.limit.Slots().Stop(now.Local.Add(min(longest, n.cfg.PollInterval)), now)
-	n.unlockPools()
+	for key, d := range longest {
+		switch {
+		case key != "":
+			n.stopRate(q, key, d)
+		case q.rate() == core.Rate{}:
+			q.rates.warn.Do(func() {
+				n.log.Warn("SlowDown has only snoozed its job: the queue has no Rate that it could stop; set one",
+					"queue", q.Name)
+			})
+		default:
+			n.pooling.Lock()
+			now := n.now()
+			q.limit.Slots().Stop(now.Local.Add(min(d, n.cfg.PollInterval)), now)
+			n.unlockPools()
+			n.stopRate(q, "", d)
+		}
+	}
+}
 
+// stopRate stops the limiter of a queue, or of a key of it.
+func (n *node) stopRate(q *Queue, key string, d time.Duration) {
 	// A handler may return SlowDown while the server stops: the other servers must learn that, too.
 	ctx, cancel := n.lastContext()
 	defer cancel()
-	stop := ports.StopRequest{Queue: q.Name, For: min(longest, core.MaxStop)}
+	stop := ports.StopRequest{Queue: q.Name, Key: key, For: min(d, core.MaxStop)}
 	if err := n.store.Stop(ctx, stop); err != nil {
 		n.log.Error("the rate of a queue could not be stopped, so other jobs may start before SlowDown says",
-			"queue", q.Name, "for", longest, "error", err)
+			"queue", q.Name, "key", key, "for", d, "error", err)
 		return
 	}
-	n.observer.QueueSlowed(ports.SlowEvent{Queue: q.Name, For: stop.For})
+	n.observer.QueueSlowed(ports.SlowEvent{Queue: q.Name, Key: key, For: stop.For})
 }
 
 // obtainSlot takes the slot that RunDue needs to start a batch of a queue with a rate. ok is false if

@@ -11,9 +11,11 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// takeReply carries out a turn's reply, in the order of this file. It ignores the reply if the
-// lease was lost meanwhile.
-func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
+// takeReply carries out a turn's reply, in the order of this file. claimed are its claims, as their
+// rates allow. It ignores the reply if the lease was lost meanwhile.
+func (s *shard) takeReply(
+	request *ports.TurnRequest, r *ports.TurnReply, claimed startable, sent, received time.Time,
+) {
 	s.mu.Lock()
 	if !s.lease.holds(request.Lease.Token) {
 		s.mu.Unlock()
@@ -24,13 +26,16 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	answer, overdue := s.turns.outbox.answered(request.Settlements, r, s.node.cfg.LeaseTTL, received)
 	s.confirmParts(request, r)
 	s.withdraw(s.claims.confirmBegin(request, r), core.Untouched)
-	s.claims.push(s.turns.outbox.buryRecovered(r.Claims, r.Now), received)
+	s.claims.push(s.turns.outbox.buryRecovered(claimed.now, r.Now), received)
+	s.turns.outbox.putOff(claimed.off)
+	s.turns.putOff(len(claimed.off), len(r.Claims))
+	s.hold(claimed.later)
 	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
 	if s.turns.news.turned(request, r) {
 		s.publishNews()
 	}
-	s.endGrant(request, r)
+	s.endGrant(request, r, len(claimed.now))
 
 	waits := len(r.Claims) > 0 || len(s.turns.outbox.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
@@ -41,7 +46,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	}
 
 	s.node.jobLog.Recovers(s.ID, "", uncancelled(r.Orphans, r.Cancellations), s.queue.Policy.MaxRecoveries)
-	s.node.jobLog.Claimed(s.ID, r.Claims, s.queue.PerJob)
+	s.node.jobLog.Claimed(s.ID, claimed.now, s.queue.PerJob)
 	if waits {
 		signal(s.node.tickNow)
 	}
@@ -93,12 +98,11 @@ func (s *shardInfo) jobsEnded(jobs []ports.EndedJob) {
 	}
 }
 
-// endGrant shows the pool what its grant has brought.
-func (s *shard) endGrant(request *ports.TurnRequest, r *ports.TurnReply) {
+// endGrant shows the pool what its grant has brought: jobs that may start.
+func (s *shard) endGrant(request *ports.TurnRequest, r *ports.TurnReply, jobs int) {
 	if request.Want == 0 {
 		s.publish()
 		return
 	}
-	batches := s.queue.batches(len(r.Claims))
-	s.pool.grantAnswered(s, batches, batches > 0 && r.Head.DueBy(r.Now))
+	s.pool.grantAnswered(s, s.queue.batches(jobs), len(r.Claims) > 0 && r.Head.DueBy(r.Now))
 }

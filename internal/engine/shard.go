@@ -32,7 +32,7 @@ type shard struct {
 	refusals backoff
 
 	// acquiring, turning and renewing are the status of this shard's calls.
-	acquiring, turning, renewing *report.Loop
+	acquiring, turning, renewing, asking *report.Loop
 
 	// mu guards the fields below.
 	mu sync.Mutex
@@ -44,6 +44,8 @@ type shard struct {
 	turns   turns
 	claims  claims
 	overdue *time.Timer
+	// comes runs when the next held job may start.
+	comes *time.Timer
 }
 
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
@@ -52,8 +54,8 @@ func newShard(node *node, id core.Shard, queue *Queue) *shard {
 		wake:      make(chan struct{}, 1),
 		released:  make(chan struct{}, 1),
 	}
-	s.acquiring, s.turning, s.renewing =
-		node.outages.Loop("acquire", id), node.outages.Loop("turn", id), node.outages.Loop("renew", id)
+	s.acquiring, s.turning = node.outages.Loop("acquire", id), node.outages.Loop("turn", id)
+	s.renewing, s.asking = node.outages.Loop("renew", id), node.outages.Loop("rate", id)
 	s.lease.ttl = node.cfg.LeaseTTL
 	s.turns = newTurns(&node.cfg, &s.shardInfo)
 	s.claims = claims{queue: queue, patience: node.cfg.PollInterval}

@@ -111,12 +111,13 @@ func (s *shard) prepareTurn(now time.Time) {
 	s.turns.prepare(lease, begin, s.want(), now)
 }
 
-// want returns how many jobs the turn claims: those of the batches that the pool has granted.
+// want returns how many jobs the turn claims: those of the batches that the pool has granted, or more
+// while most of them have to wait for the rates of their keys.
 func (s *shard) want() int {
 	if s.leaving() || !s.turns.mayClaim(s.claims.unstarted()) {
 		return 0
 	}
-	return min(s.pool.takeGrant(s)*s.queue.BatchSize, core.MaxTurnJobs)
+	return min(s.pool.takeGrant(s)*s.queue.BatchSize<<s.turns.wider, core.MaxTurnJobs)
 }
 
 // turn makes the call. After an error it is unknown whether the turn was carried out, so it has to
@@ -142,7 +143,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 		s.refusals.reset()
 		s.node.clock.Sync(reply.Now)
 		s.node.roundTrips.observe(received.Sub(sent))
-		s.takeReply(&request, &reply, sent, received)
+		s.takeReply(&request, &reply, s.startable(&reply), sent, received)
 		return nil
 	case final(err):
 		s.turning.Called(nil) // the store answers

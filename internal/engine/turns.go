@@ -24,6 +24,9 @@ type turns struct {
 
 	// claimBytes is how many bytes of payload the next turn claims: see adaptClaims.
 	claimBytes int
+	// wider is how often the number of jobs to claim doubles: once for each turn in a row most of whose
+	// jobs had to wait for the rates of their keys.
+	wider int
 	// overdueAt is when the turn in flight takes too long. hasSlot is set if it has one of the node's
 	// slots.
 	overdueAt time.Time
@@ -230,6 +233,15 @@ func (t *turns) reset() (lost []ports.EndedJob, parts []*awaitedPart) {
 	t.sequence = sequence{}
 	t.news.reset()
 	return t.outbox.reset()
+}
+
+// putOff notes how many of the jobs that a turn has claimed go back until their keys have slots.
+func (t *turns) putOff(off, claimed int) {
+	if 2*off <= claimed {
+		t.wider = 0
+	} else if 1<<t.wider < core.MaxTurnJobs {
+		t.wider++
+	}
 }
 
 // leastClaimBytes is how many bytes of payload a claim may carry even on a slow link. Most jobs are

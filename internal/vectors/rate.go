@@ -16,13 +16,12 @@ type RateStep struct {
 	Rate string
 	// Stop is how long a stop lasts.
 	Stop *int64
-	// Use, Want and Ahead are what a take asks for. Used is how many slots it may use, and Slots are
+	// Use, Hold, Want and Ahead are what a take asks for. Uses are when it may use slots, and Slots are
 	// what it is granted; if it is granted nothing, First is the next slot. Stopped is the end of a
 	// stop that lasts.
 	Use, Want      int
-	Ahead          int64
-	Used           int
-	Slots          []int64
+	Hold, Ahead    int64
+	Uses, Slots    []int64
 	First, Stopped int64
 }
 

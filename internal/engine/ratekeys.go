@@ -1,0 +1,288 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/guard"
+	"github.com/skeinq/skein/ports"
+)
+
+// KeyOf returns the key of a job's rate, such as its tenant, and that rate. An empty key is no limit.
+// It calls functions of the user, which may panic.
+type KeyOf func(c *core.Claim) (key string, rate core.Rate)
+
+const (
+	// slotsAhead is how far ahead of now a job gets a slot, and further by the time that it has waited. A
+	// job without a slot asks again after this time. So no job overtakes one that was pushed twice this
+	// time before.
+	slotsAhead = time.Hour
+	// keyFault is how long a job waits whose key can't be told.
+	keyFault = time.Minute
+)
+
+// keyAsk is what a turn's jobs of one key ask for.
+type keyAsk struct {
+	ports.Take
+	// slotted are the positions of the jobs that come with a slot of the key, and others those of the
+	// jobs that come without.
+	slotted, others []int
+}
+
+// startable are the claims of a turn, as their rates allow.
+type startable struct {
+	// now are those that may start, and later are those that may soon. off are the settlements that put
+	// the others back until their slots come.
+	now   []core.Claim
+	later held
+	off   []core.Settlement
+}
+
+// held are claimed jobs that may start at a time, by the local clock.
+type held []heldClaim
+
+type heldClaim struct {
+	core.Claim
+	at time.Time
+}
+
+// remove removes one claim. ok is false if it is not there.
+func (h *held) remove(id string, receipt core.Receipt) (c core.Claim, ok bool) {
+	at := slices.IndexFunc(*h, func(one heldClaim) bool { return one.ID == id && one.Receipt == receipt })
+	if at < 0 {
+		return core.Claim{}, false
+	}
+	c = (*h)[at].Claim
+	*h = slices.Delete(*h, at, at+1)
+	return c, true
+}
+
+// takeAll removes and returns all claims.
+func (h *held) takeAll() (claims []core.Claim) {
+	for i := range *h {
+		claims = append(claims, (*h)[i].Claim)
+	}
+	*h = nil
+	return claims
+}
+
+// take removes the claims that may start, in the order of their times, and returns when the next one
+// may.
+func (h *held) take(now time.Time) (due []core.Claim, next time.Time) {
+	slices.SortStableFunc(*h, func(a, b heldClaim) int { return a.at.Compare(b.at) })
+	n := 0
+	for n < len(*h) && !(*h)[n].at.After(now) {
+		due = append(due, (*h)[n].Claim)
+		n++
+	}
+	*h = slices.Delete(*h, 0, n)
+	if len(*h) > 0 {
+		next = (*h)[0].at
+	}
+	return due, next
+}
+
+// hold keeps claimed jobs until they may start.
+func (s *shard) hold(later held) {
+	if len(later) > 0 {
+		s.claims.held = append(s.claims.held, later...)
+		s.awaitHeld(s.node.clock.Local())
+	}
+}
+
+// heldComes lets the held jobs start whose time has come.
+func (s *shard) heldComes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.awaitHeld(s.node.clock.Local())
+	s.publish()
+}
+
+// awaitHeld moves the held jobs whose time has come to the buffer, and waits for the next one.
+func (s *shard) awaitHeld(now time.Time) {
+	due, next := s.claims.held.take(now)
+	s.claims.push(due, now)
+	switch {
+	case next.IsZero():
+	case s.comes == nil:
+		s.comes = time.AfterFunc(next.Sub(now), s.heldComes)
+	default:
+		s.comes.Reset(next.Sub(now))
+	}
+}
+
+// startable asks for the starts of the jobs that a turn has claimed, if the queue has rates by key
+// (docs/rules.md 12).
+func (s *shard) startable(r *ports.TurnReply) startable {
+	if s.queue.KeyOf == nil || len(r.Claims) == 0 {
+		return startable{now: r.Claims}
+	}
+
+	claims := slices.Clone(r.Claims)
+	starts := make([]keyedStart, len(claims))
+	if asks := s.askKeys(claims, starts, r.Now); len(asks) > 0 {
+		s.takeKeys(asks, claims, starts)
+	}
+
+	var c startable
+	for i, start := range starts {
+		switch {
+		case start.off:
+			c.off = append(c.off, claims[i].PutOff(start.in, start.slot))
+		case start.in > 0:
+			claims[i].Slot = start.slot
+			c.later = append(c.later, heldClaim{claims[i], s.node.clock.Local().Add(start.in)})
+		default:
+			claims[i].Slot = start.slot
+			c.now = append(c.now, claims[i])
+		}
+	}
+	return c
+}
+
+// keyedStart is when a claimed job may start. If off is set, the job goes back until then. slot is the
+// key of its slot, or empty.
+type keyedStart struct {
+	in   time.Duration
+	off  bool
+	slot string
+}
+
+// askKeys returns what claimed jobs ask for, and puts off those whose keys can't be told. A job that was
+// recovered too often asks for nothing, since it does not run.
+func (s *shard) askKeys(claims []core.Claim, starts []keyedStart, now core.Instant) (asks []*keyAsk) {
+	byKey := make(map[string]*keyAsk)
+	for i := range claims {
+		c := &claims[i]
+		if s.queue.Policy.RecoveredTooOften(c) {
+			continue
+		}
+
+		key, rate, err := s.queue.keyOf(c)
+		if err != nil {
+			starts[i] = keyedStart{in: keyFault, off: true}
+			if s.node.jobLog.Mishap("RateBy " + s.ID.Queue) {
+				s.node.log.Error("RateBy gave no usable key and rate, so its job is put back for a minute",
+					"queue", s.ID.Queue, "id", c.ID, "error", err)
+			}
+			continue
+		}
+		if key == "" {
+			continue
+		}
+
+		a := byKey[key]
+		if a == nil {
+			a = &keyAsk{Take: ports.Take{Key: key, Rate: rate, Hold: s.holdFor()}}
+			byKey[key] = a
+			asks = append(asks, a)
+		}
+		a.add(c, i, now)
+	}
+	return asks
+}
+
+// holdFor returns how long a claimed job may be held. RunDue waits for none.
+func (s *shard) holdFor() time.Duration {
+	if s.node.dispatcher.ByHand {
+		return 0
+	}
+	return min(s.node.cfg.PollInterval, core.MaxHold)
+}
+
+// add adds the ask of a job.
+func (a *keyAsk) add(c *core.Claim, at int, now core.Instant) {
+	if c.Slot == a.Key {
+		a.Use++
+		a.slotted = append(a.slotted, at)
+	} else {
+		a.Want++
+		a.others = append(a.others, at)
+	}
+	a.Ahead = min(core.MaxAhead, max(a.Ahead, slotsAhead+max(0, now.Sub(c.FirstPush))))
+}
+
+// keyOf returns the key and the rate of a job, or an error if the user's function panics or returns a
+// rate that is none. A key that no limiter can have stands for its hash.
+func (q *Queue) keyOf(c *core.Claim) (key string, rate core.Rate, err error) {
+	err = guard.Goroutine(func() error {
+		key, rate = q.KeyOf(c)
+		return rate.Validate()
+	})
+	if err != nil || key == "" {
+		return "", core.Rate{}, err
+	}
+
+	if len(key) > ports.MaxLimiterKey || core.Text(key) != key {
+		hash := sha256.Sum256([]byte(key))
+		key = "sha256:" + hex.EncodeToString(hash[:])
+	}
+	return key, rate, nil
+}
+
+// keyOrNone is keyOf without the rate. The key is empty if it can't be told.
+func (q *Queue) keyOrNone(c *core.Claim) string {
+	if q.KeyOf == nil {
+		return ""
+	}
+	key, _, _ := q.keyOf(c)
+	return key
+}
+
+// takeKeys takes the starts of claimed jobs. If the store does not answer, no job with a key starts.
+func (s *shard) takeKeys(asks []*keyAsk, claims []core.Claim, starts []keyedStart) {
+	takes := make([]ports.Take, len(asks))
+	for i := range asks {
+		takes[i] = asks[i].Take
+	}
+
+	ctx, cancel := s.node.callContext()
+	defer cancel()
+	reply, err := s.node.store.Take(ctx, ports.TakeRequest{Queue: s.ID.Queue, Takes: takes})
+	if err == nil && len(reply.Grants) != len(takes) {
+		err = fmt.Errorf("%w: the store has answered %d takes of queue %q with %d grants",
+			ports.ErrUnusable, len(takes), s.ID.Queue, len(reply.Grants))
+	}
+	s.asking.Called(err)
+	if err != nil {
+		for _, a := range asks {
+			for _, at := range slices.Concat(a.slotted, a.others) {
+				starts[at] = keyedStart{in: s.node.cfg.PollInterval, off: true, slot: claims[at].Slot}
+			}
+		}
+		return
+	}
+
+	event := ports.SlotEvent{Queue: s.ID.Queue}
+	for i, a := range asks {
+		a.answered(&reply.Grants[i], reply.Now, starts)
+		for _, at := range slices.Concat(a.slotted, a.others) {
+			event.Want++
+			if !starts[at].off {
+				event.Granted++
+			}
+		}
+	}
+	s.node.observer.SlotsTaken(event)
+}
+
+// answered takes the answer of the store: when each job of the key starts, or comes back.
+func (a *keyAsk) answered(g *ports.Grant, now core.Instant, starts []keyedStart) {
+	used := min(g.Used, len(a.slotted))
+	for i, at := range a.slotted[:used] {
+		starts[at] = keyedStart{in: a.Rate.Slot(g.Start, now, i).Sub(now), slot: a.Key}
+	}
+
+	for i, at := range slices.Concat(a.slotted[used:], a.others) {
+		if i >= g.Granted {
+			starts[at] = keyedStart{in: slotsAhead, off: true}
+			continue
+		}
+		in := a.Rate.Slot(g.First, now, i).Sub(now)
+		starts[at] = keyedStart{in: in, off: in > 0, slot: a.Key}
+	}
+}
