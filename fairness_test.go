@@ -74,7 +74,14 @@ func tenantsEntries(tenant string, n int) (entries []skein.Entry[string]) {
 func (f *fairness) run(t *testing.T, ids int, way string) time.Duration {
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
-	bigs := skein.NewQueue("jobs", skein.QueueOptions[string]{})
+	var queue skein.QueueOptions[string]
+	if way == "rate" {
+		queue.RateBy = func(id, _ string) (string, skein.Rate) {
+			tenant, _, _ := strings.Cut(id, "-")
+			return tenant, skein.Rate{Count: 100, Per: time.Second}
+		}
+	}
+	bigs := skein.NewQueue("jobs", queue)
 	smalls, options := bigs, []skein.PushOption{}
 	var share *shares
 	o := skein.ServerOptions{Lanes: 20, LeaseTTL: time.Minute}
@@ -140,6 +147,7 @@ func TestASmallTenantBesideABigOne(t *testing.T) {
 		{"one queue", all - 2*time.Second, all},
 		{"urgent", 0, 500 * time.Millisecond},
 		{"share", 0, 500 * time.Millisecond},
+		{"rate", 0, 500 * time.Millisecond},
 		{"queue", 0, 500 * time.Millisecond},
 		{"lag", all - 2*time.Second, all},
 	} {
