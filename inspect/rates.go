@@ -46,9 +46,10 @@ type LimiterState struct {
 	// Stopped is when a stop ends that lasts, and zero if none lasts.
 	Stopped time.Time `json:"stopped_until,omitzero" class:"public" doc:"when a stop ends; absent if the limiter is not stopped"`
 	// EvenPace is the time of the next slot at an even pace, and LastSlot that of the latest slot that
-	// was granted. Both are zero for a limiter that has granted nothing, or nothing recently.
+	// was granted, or of the latest use of one if that is later. Both are zero for a limiter that has
+	// granted nothing, or nothing recently.
 	EvenPace time.Time `json:"even_pace,omitzero" class:"public" wide:"true" doc:"the next slot at an even pace; a burst comes before it; absent if nothing was granted recently"`
-	LastSlot time.Time `json:"last_slot,omitzero" class:"public" wide:"true" doc:"the latest slot that was granted; absent if nothing was granted recently"`
+	LastSlot time.Time `json:"last_slot,omitzero" class:"public" wide:"true" doc:"the latest slot that was granted, or the latest use of one if that is later; absent if nothing was granted recently"`
 }
 
 // MaxLimiters is the largest number of limiters that [Inspector.Rate] lists.
@@ -139,7 +140,7 @@ func faster(a, b core.Rate) core.Rate {
 // limiterState returns the state of a limiter. rate is that of the whole queue.
 func limiterState(queue string, l *ports.LimiterView, rate core.Rate, now core.Instant) LimiterState {
 	s := LimiterState{Queue: queue, Key: l.Key, Stopped: timeOrZero(l.StoppedAt(now))}
-	s.EvenPace, s.LastSlot = timeOrZero(l.Next), timeOrZero(l.Last)
+	s.EvenPace, s.LastSlot = timeOrZero(max(l.Next, l.Started)), timeOrZero(l.Last)
 	if l.Key == "" {
 		_, _, first := rate.Take(l.Limiter, now, 0, 0)
 		s.NextSlot = max(first, now).Time()

@@ -38,6 +38,7 @@ func TestTheRateOfAQueueIsShownWithItsLimiters(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.starts(1)
+	s.take(ports.Take{Key: "late", Rate: core.Rate{Count: 6, Per: time.Minute}, Use: 2})
 	if err := s.StopRate(t.Context(), "orders", "tenant", time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +72,7 @@ func TestTheRateOfAQueueIsShownWithItsLimiters(t *testing.T) {
 		Queue: "orders", Rate: "6/1m0s", Set: "6/1m0s", SetBy: "ann", SetAt: epoch, Now: epoch,
 		Limiters: []inspect.LimiterState{
 			{Queue: "orders", Key: "tenant", Stopped: epoch.Add(time.Hour)},
+			{Queue: "orders", Key: "late", EvenPace: epoch.Add(10 * time.Second), LastSlot: epoch},
 			{
 				Queue: "orders", NextSlot: epoch.Add(10 * time.Second),
 				EvenPace: epoch.Add(10 * time.Second), LastSlot: epoch,

@@ -670,9 +670,13 @@ func (s *fixture) rate(rate string) {
 // starts takes slots of six starts a minute.
 func (s *fixture) starts(n int) {
 	s.t.Helper()
-	_, err := s.store.Take(s.t.Context(), ports.TakeRequest{Queue: "orders", Takes: []ports.Take{
-		{Rate: core.Rate{Count: 6, Per: time.Minute, Burst: n - 1}, Want: n},
-	}})
+	s.take(ports.Take{Rate: core.Rate{Count: 6, Per: time.Minute, Burst: n - 1}, Want: n})
+}
+
+// take takes grants of a limiter of the queue orders.
+func (s *fixture) take(t ports.Take) {
+	s.t.Helper()
+	_, err := s.store.Take(s.t.Context(), ports.TakeRequest{Queue: "orders", Takes: []ports.Take{t}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-const takeSQL = `SELECT status, coalesce(now, 0), granted, firsts, stops
-FROM {schema}.take(p_queue => $1, p_keys => $2, p_intervals => $3, p_tolerances => $4, p_wants => $5,
-  p_aheads => $6, p_now => $7)`
+const takeSQL = `SELECT status, coalesce(now, 0), used, granted, firsts, stops
+FROM {schema}.take(p_queue => $1, p_keys => $2, p_intervals => $3, p_tolerances => $4, p_uses => $5,
+  p_wants => $6, p_aheads => $7, p_now => $8)`
 
 // Take implements [ports.Limiter].
 func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply, error) {
@@ -22,23 +22,24 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 
 	n := len(r.Takes)
 	keys := make([]string, n)
-	intervals, tolerances, wants, aheads := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	intervals, tolerances := make([]int64, n), make([]int64, n)
+	uses, wants, aheads := make([]int64, n), make([]int64, n), make([]int64, n)
 	for i := range r.Takes {
 		t := &r.Takes[i]
-		keys[i], wants[i], aheads[i] = t.Key, int64(t.Want), t.Ahead.Microseconds()
+		keys[i], uses[i], wants[i], aheads[i] = t.Key, int64(t.Use), int64(t.Want), t.Ahead.Microseconds()
 		intervals[i], tolerances[i] = t.Rate.Interval().Microseconds(), t.Rate.Tolerance().Microseconds()
 	}
 
 	var (
 		st              status
 		reply           ports.TakeReply
-		granted         []int
+		used, granted   []int
 		firsts, stopped []core.Instant
 	)
 
 	// A repeat would take further grants.
-	err := s.queryOne(ctx, ifRolledBack, []any{&st, &reply.Now, &granted, &firsts, &stopped},
-		takeSQL, textOrNone(r.Queue), keys, intervals, tolerances, wants, aheads, s.now())
+	err := s.queryOne(ctx, ifRolledBack, []any{&st, &reply.Now, &used, &granted, &firsts, &stopped},
+		takeSQL, textOrNone(r.Queue), keys, intervals, tolerances, uses, wants, aheads, s.now())
 	if err == nil {
 		err = st.err(core.Shard{Queue: r.Queue})
 	}
@@ -48,7 +49,7 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 
 	reply.Grants = make([]ports.Grant, n)
 	for i := range granted {
-		reply.Grants[i] = ports.Grant{Granted: granted[i], First: firsts[i], Stopped: stopped[i]}
+		reply.Grants[i] = ports.Grant{Used: used[i], Granted: granted[i], First: firsts[i], Stopped: stopped[i]}
 	}
 	return reply, nil
 }
@@ -75,14 +76,14 @@ func (s *Store) Stop(ctx context.Context, r ports.StopRequest) error {
 //	$1 the queue, $2 the clock, $3 the maximum number of limiters
 const limitsSQL = `
 WITH c AS MATERIALIZED (SELECT {schema}.clock($2) AS now)
-SELECT c.now, l.key IS NOT NULL, coalesce(l.key, ''), coalesce(l.next, 0), coalesce(l.last, 0), coalesce(l.stopped, 0),
-  coalesce(l.changed, 0)
+SELECT c.now, l.key IS NOT NULL, coalesce(l.key, ''), coalesce(l.next, 0), coalesce(l.started, 0), coalesce(l.last, 0),
+  coalesce(l.stopped, 0), coalesce(l.changed, 0)
 FROM c CROSS JOIN {schema}.queues q LEFT JOIN LATERAL (
-  SELECT k.* FROM {schema}.limiters k WHERE k.queue = q.id AND greatest(k.next, k.stopped) > c.now
-  ORDER BY greatest(k.next, k.stopped) DESC, k.key DESC LIMIT $3
+  SELECT k.* FROM {schema}.limiters k WHERE k.queue = q.id AND greatest(k.next, k.started, k.stopped) > c.now
+  ORDER BY greatest(k.next, k.started, k.stopped) DESC, k.key DESC LIMIT $3
 ) l ON true
 WHERE q.name = $1 COLLATE "C"
-ORDER BY greatest(l.next, l.stopped) DESC, l.key DESC`
+ORDER BY greatest(l.next, l.started, l.stopped) DESC, l.key DESC`
 
 // Limits implements [ports.Limiter].
 func (s *Store) Limits(ctx context.Context, r ports.LimitsRequest) (ports.LimitsReply, error) {
@@ -93,7 +94,7 @@ func (s *Store) Limits(ctx context.Context, r ports.LimitsRequest) (ports.Limits
 		return eachRow(rows, func() error {
 			var one ports.LimiterView
 			some := false
-			err := rows.Scan(&reply.Now, &some, &one.Key, &one.Next, &one.Last, &one.Stopped, &one.Changed)
+			err := rows.Scan(&reply.Now, &some, &one.Key, &one.Next, &one.Started, &one.Last, &one.Stopped, &one.Changed)
 			if known = true; some {
 				reply.Limits = append(reply.Limits, one)
 			}

@@ -51,10 +51,10 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 		return ports.TakeReply{}, err
 	}
 
-	args := make([]any, 0, 5*len(r.Takes))
+	args := make([]any, 0, 6*len(r.Takes))
 	for i := range r.Takes {
 		t := &r.Takes[i]
-		args = append(args, t.Key, t.Rate.Interval().Microseconds(), t.Rate.Tolerance().Microseconds(), t.Want,
+		args = append(args, t.Key, t.Rate.Interval().Microseconds(), t.Rate.Tolerance().Microseconds(), t.Use, t.Want,
 			t.Ahead.Microseconds())
 	}
 
@@ -66,6 +66,7 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 	taken := ports.TakeReply{Now: core.Instant(reply.Int()), Grants: make([]ports.Grant, len(r.Takes))}
 	for i := range taken.Grants {
 		taken.Grants[i] = ports.Grant{
+			Used:    int(reply.Int()),
 			Granted: int(reply.Int()),
 			First:   core.Instant(reply.Int()),
 			Stopped: core.Instant(reply.Int()),
@@ -97,6 +98,7 @@ func (s *Store) Limits(ctx context.Context, r ports.LimitsRequest) (ports.Limits
 	for reply.More() {
 		all.Limits = append(all.Limits, ports.LimiterView{Key: reply.Text(), Limiter: core.Limiter{
 			Next:    core.Instant(reply.Int()),
+			Started: core.Instant(reply.Int()),
 			Last:    core.Instant(reply.Int()),
 			Stopped: core.Instant(reply.Int()),
 			Changed: core.Instant(reply.Int()),

@@ -1,9 +1,12 @@
 package broken
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +21,23 @@ func brokenLimiters() []brokenStore {
 		{"ignores the burst", "rates/grants by rates at their bounds", wrapped(takesByOther(withoutBurst))},
 		{"grants no slot ahead", "rates/grants as the worked cases", wrapped(takesByOther(withoutAhead))},
 		{"takes a grant for a Want of 0", "rates/takes nothing for a Want of 0", wrapped(takesByOther(wantsOne))},
+		{
+			"uses slots faster than the rate",
+			"rates/uses late slots no faster than the rate",
+			wrapped(usesAll(func(ports.Grant) bool { return true })),
+		},
+		{
+			"drops slots that could not be used",
+			"rates/uses late slots no faster than the rate",
+			wrapped(dropsUnused),
+		},
+		{
+			"uses slots in a stop",
+			"rates/uses no slot in a stop",
+			wrapped(usesAll(func(g ports.Grant) bool { return g.Stopped > 0 })),
+		},
+		{"forgets uses", "rates/counts the uses of all handles", wrapped(forgetsUses)},
+		{"forgets uses of racers", "racing/grants stay within the rate", wrapped(forgetsUses)},
 		{"forgets its grants with a handle", "rates/counts the grants of all handles", countsByHandle},
 		{"forgets its stops with a handle", "rates/stops all handles", countsByHandle},
 		{"stops nobody", "rates/stops all handles", wrapped(stopsNobody)},
@@ -73,6 +93,66 @@ func withoutBurst(t *ports.Take) { t.Rate.Burst = 0 }
 func withoutAhead(t *ports.Take) { t.Ahead = 0 }
 func wantsOne(t *ports.Take)     { t.Want = max(t.Want, 1) }
 func oneKey(t *ports.Take)       { t.Key = "" }
+
+// usesAll is a store that uses all slots of limiters whose state is as asked for.
+func usesAll(of func(ports.Grant) bool) func(s full) full {
+	return eachTake(func(take func(ports.Take) ports.Grant, t ports.Take) ports.Grant {
+		if !of(take(ports.Take{Key: t.Key, Rate: t.Rate})) {
+			return take(t)
+		}
+		uses := t.Use
+		t.Use = 0
+		g := take(t)
+		g.Used = uses
+		return g
+	})
+}
+
+// dropsUnused replies no grants for slots that may not be used.
+func dropsUnused(s full) full {
+	return eachTake(func(take func(ports.Take) ports.Grant, t ports.Take) ports.Grant {
+		g := take(t)
+		g.Granted = min(g.Granted, t.Want)
+		return g
+	})(s)
+}
+
+// forgetsUses counts the uses of each call by a limiter of its own.
+func forgetsUses(s full) full {
+	var calls atomic.Int64
+	return eachTake(func(take func(ports.Take) ports.Grant, t ports.Take) ports.Grant {
+		used := take(ports.Take{Key: fmt.Sprint("used ", calls.Add(1)), Rate: t.Rate, Use: t.Use}).Used
+		t.Want, t.Use = t.Want+t.Use-used, 0
+		g := take(t)
+		g.Used = used
+		return g
+	})(s)
+}
+
+// eachTake is a store with another way to carry out a take.
+func eachTake(as func(take func(ports.Take) ports.Grant, t ports.Take) ports.Grant) func(s full) full {
+	return func(s full) full {
+		return replace(s, "Take", func(ctx context.Context, r ports.TakeRequest) (ports.TakeReply, error) {
+			reply, err := s.Take(ctx, ports.TakeRequest{Queue: r.Queue})
+			if invalid := r.Validate(); err != nil || invalid != nil {
+				return ports.TakeReply{}, cmp.Or(invalid, err)
+			}
+
+			take := func(t ports.Take) ports.Grant {
+				one, oneErr := s.Take(ctx, ports.TakeRequest{Queue: r.Queue, Takes: []ports.Take{t}})
+				if oneErr != nil {
+					err = oneErr
+					return ports.Grant{}
+				}
+				return one.Grants[0]
+			}
+			for _, t := range r.Takes {
+				reply.Grants = append(reply.Grants, as(take, t))
+			}
+			return reply, err
+		})
+	}
+}
 
 // countsByHandle is a backend each of whose handles has limiters of its own.
 func countsByHandle(_ testing.TB, clock func() time.Time) func() ports.ShardStore {

@@ -25,8 +25,10 @@ func (m *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 
 	reply := ports.TakeReply{Now: m.Now()}
 	for _, t := range r.Takes {
-		next, granted, first := t.Rate.Take(q.limiters[t.Key], reply.Now, t.Want, t.Ahead)
+		after, used := t.Rate.Use(q.limiters[t.Key], reply.Now, t.Use)
+		next, granted, first := t.Rate.Take(after, reply.Now, t.Want+t.Use-used, t.Ahead)
 		reply.Grants = append(reply.Grants, ports.Grant{
+			Used:    used,
 			Granted: granted,
 			First:   first,
 			Stopped: next.StoppedAt(reply.Now),

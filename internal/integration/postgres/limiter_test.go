@@ -43,7 +43,7 @@ func TestPostgresATakeStaysInItsPage(t *testing.T) {
 		now = now.Add(time.Second)
 		var granted []int
 		w.must(tx.QueryRow(t.Context(), fmt.Sprintf("SELECT granted FROM %s.take('orders', ARRAY['a'], "+
-			"ARRAY[1000000], ARRAY[0], ARRAY[1], ARRAY[0], $1)", w.schema), now).Scan(&granted))
+			"ARRAY[1000000], ARRAY[0], ARRAY[0], ARRAY[1], ARRAY[0], $1)", w.schema), now).Scan(&granted))
 		if len(granted) != 1 || granted[0] != 1 {
 			t.Fatalf("a take grants %v, want 1", granted)
 		}
@@ -106,12 +106,12 @@ func TestPostgresATakeReadsItsRowsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
 	_, err := w.pool.Exec(t.Context(), fmt.Sprintf(`
-INSERT INTO %[1]s.limiters (queue, key, next, last, stopped, changed)
-SELECT q.id, i::text, 9007199254740992, 0, 0, 0 FROM %[1]s.queues q, generate_series(1, 20000) i`, w.schema))
+INSERT INTO %[1]s.limiters (queue, key, next, started, last, stopped, changed)
+SELECT q.id, i::text, 9007199254740992, 0, 0, 0, 0 FROM %[1]s.queues q, generate_series(1, 20000) i`, w.schema))
 	w.must(err)
 
 	for _, call := range []string{
-		"take('orders', ARRAY['500', 'new'], ARRAY[10, 10], ARRAY[0, 0], ARRAY[1, 1], ARRAY[0, 0], NULL)",
+		"take('orders', ARRAY['500', 'new'], ARRAY[10, 10], ARRAY[0, 0], ARRAY[1, 1], ARRAY[1, 1], ARRAY[0, 0], NULL)",
 		"stop('orders', '500', 1000000, NULL)",
 	} {
 		tx, err := w.pool.Begin(t.Context())

@@ -45,7 +45,7 @@ const (
 func TestRedisADamagedLimiterIsStopped(t *testing.T) {
 	t.Parallel()
 	l := newLimited(t)
-	for _, damage := range []string{"", "?", "1 2 3", "-1 2 3 4", "1 2 3 4 5", "nan inf 0 0"} {
+	for _, damage := range []string{"", "?", "1 2 3 4", "-1 2 3 4 5", "1 2 3 4 5 6", "nan inf 0 0 0"} {
 		l.must(l.client.Del(t.Context(), limiters, limiterEnds).Err())
 		l.grants("a")
 		l.must(l.client.HSet(t.Context(), limiters, "a", damage).Err())

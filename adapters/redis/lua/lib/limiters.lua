@@ -1,6 +1,7 @@
 -- The limiters of a queue: a hash of their times, and a sorted set of their ends.
 -- Uses: MAX_INSTANT, call, fetch.
 -- Defines: LIMITER_KEPT, MAX_STOP, read_limiters, write_limiters, prune_limiters.
+-- A record is the times next, started, last, stopped and changed of core.Limiter.
 
 -- The limits of core/rate.go in µs.
 local LIMITER_KEPT, MAX_STOP = 60000000, 86400000000
@@ -11,17 +12,21 @@ local LIMITER_KEPT, MAX_STOP = 60000000, 86400000000
 local function read_limiters(LIMITERS, ENDS, keys, now)
   local states = {}
   for i, text in ipairs(fetch('HMGET', LIMITERS, keys)) do
-    local next, last, stopped, changed = string.match(text or '0 0 0 0', '^(%d+) (%d+) (%d+) (%d+)$')
-    local l = {next = tonumber(next), last = tonumber(last), stopped = tonumber(stopped), changed = tonumber(changed)}
+    local next, started, last, stopped, changed =
+      string.match(text or '0 0 0 0 0', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+    local l = {next = tonumber(next), started = tonumber(started), last = tonumber(last)}
+    l.stopped, l.changed = tonumber(stopped), tonumber(changed)
     if not changed then
       local till = tonumber(call('ZSCORE', ENDS, keys[i])) or 0
-      l = {next = 0, last = 0, stopped = math.max(0, math.min(till, now + MAX_STOP, MAX_INSTANT)), changed = now}
+      l = {next = 0, started = 0, last = 0, changed = now}
+      l.stopped = math.max(0, math.min(till, now + MAX_STOP, MAX_INSTANT))
     end
 
     local step = l.changed - now
     if step > 0 then
-      l.next, l.last = math.max(0, l.next - step), math.max(0, l.last - step)
-      l.stopped, l.changed, l.moved = math.max(0, l.stopped - step), now, true
+      l.next, l.started = math.max(0, l.next - step), math.max(0, l.started - step)
+      l.last, l.stopped = math.max(0, l.last - step), math.max(0, l.stopped - step)
+      l.changed, l.moved = now, true
     end
     states[i] = l
   end
@@ -34,8 +39,9 @@ local function write_limiters(LIMITERS, ENDS, keys, states)
   for i, l in ipairs(states) do
     if l.moved then
       local n = #fields
-      fields[n + 1], fields[n + 2] = keys[i], string.format('%.0f %.0f %.0f %.0f', l.next, l.last, l.stopped, l.changed)
-      scores[n + 1], scores[n + 2] = string.format('%.0f', math.max(l.next, l.stopped)), keys[i]
+      fields[n + 1] = keys[i]
+      fields[n + 2] = string.format('%.0f %.0f %.0f %.0f %.0f', l.next, l.started, l.last, l.stopped, l.changed)
+      scores[n + 1], scores[n + 2] = string.format('%.0f', math.max(l.next, l.started, l.stopped)), keys[i]
     end
   end
   for i = 1, #fields, 1000 do

@@ -14,6 +14,7 @@ import (
 
 const (
 	ruleTake = "Take takes grants as core.Rate.Take defines (RULES 12)"
+	ruleUse  = "Take uses slots as core.Rate.Use defines, and takes a grant for each that may not be used (RULES 12)"
 	ruleStop = "Stop ends all grants of a limiter for a while, as core.Limiter.Stop defines (RULES 12)"
 )
 
@@ -24,9 +25,12 @@ func limiterCases() []env.Case {
 		{Name: "grants nothing at the end of time", Rule: ruleTake, Check: limiterEndOfTime},
 		{
 			Name:  "takes nothing for a Want of 0",
-			Rule:  "Take: a take with a Want of 0 takes nothing",
+			Rule:  "Take: a take with a Want and a Use of 0 takes nothing",
 			Check: limiterWantsNone,
 		},
+		{Name: "uses late slots no faster than the rate", Rule: ruleUse, Check: limiterLateSlots},
+		{Name: "uses no slot in a stop", Rule: ruleUse, Check: limiterUsesInStop},
+		{Name: "counts the uses of all handles", Rule: env.RuleLimiter, Check: limiterUsesOfHandles},
 		{Name: "counts the grants of all handles", Rule: env.RuleLimiter, Check: limiterHandles},
 		{Name: "stops all handles", Rule: ruleStop, Check: limiterStopsHandles},
 		{
@@ -155,6 +159,7 @@ func limiterVector(e *env.Env, key string, v *vectors.Rate) bool {
 		reply := takesAgain(e, ports.Take{
 			Key:   key,
 			Rate:  rate,
+			Use:   step.Use,
 			Want:  step.Want,
 			Ahead: time.Duration(step.Ahead) * time.Microsecond,
 		})
@@ -169,6 +174,7 @@ func limiterVector(e *env.Env, key string, v *vectors.Rate) bool {
 		}
 		what := fmt.Sprintf("of call %d", n)
 		e.Same("the time "+what, since(reply.Now), step.At)
+		e.Same("the used slots "+what, g.Used, step.Used)
 		e.Same("the slots "+what, slots, step.Slots)
 		if g.Granted == 0 {
 			e.Same("the next slot "+what, since(rate.Slot(g.First, reply.Now, 0)), step.First)
@@ -190,8 +196,10 @@ func sameAsCore(e *env.Env, all ...ports.Take) {
 	for range 2 {
 		reply := takes(e, all...)
 		for i, t := range all {
-			next, granted, first := t.Rate.Take(limiters[i], e.Now(), t.Want, t.Ahead)
-			e.Same(fmt.Sprintf("what %+v is granted", t), reply.Grants[i], ports.Grant{Granted: granted, First: first})
+			after, used := t.Rate.Use(limiters[i], e.Now(), t.Use)
+			next, granted, first := t.Rate.Take(after, e.Now(), t.Want+t.Use-used, t.Ahead)
+			e.Same(fmt.Sprintf("what %+v is granted", t), reply.Grants[i],
+				ports.Grant{Used: used, Granted: granted, First: first})
 			limiters[i] = next
 		}
 	}
@@ -209,7 +217,10 @@ func limiterBounds(e *env.Env) {
 	} {
 		for _, want := range []int{1, 7, ports.MaxWant} {
 			for _, ahead := range []time.Duration{0, 1500 * time.Nanosecond, core.MaxAhead} {
-				all = append(all, ports.Take{Key: fmt.Sprint(n, " ", want, " ", ahead), Rate: rate, Want: want, Ahead: ahead})
+				key := fmt.Sprint(n, " ", want, " ", ahead)
+				all = append(all,
+					ports.Take{Key: key, Rate: rate, Want: want, Ahead: ahead},
+					ports.Take{Key: key + " used", Rate: rate, Use: want, Want: ports.MaxWant - want, Ahead: ahead})
 			}
 		}
 	}
@@ -220,7 +231,8 @@ func limiterEndOfTime(e *env.Env) {
 	slow := core.Rate{Count: 1, Per: core.MaxRatePer / 2, Burst: 1}
 	e.Clock.Set(core.MaxInstant.Time().Add(-time.Second))
 	sameAsCore(e, ports.Take{Key: "slow", Rate: slow, Want: 9, Ahead: core.MaxAhead},
-		ports.Take{Key: "fast", Rate: twoAtOnce(), Want: 9, Ahead: core.MaxAhead})
+		ports.Take{Key: "fast", Rate: twoAtOnce(), Want: 9, Ahead: core.MaxAhead},
+		ports.Take{Key: "used", Rate: twoAtOnce(), Use: 9, Ahead: core.MaxAhead})
 
 	stop(e, "stopped", core.MaxStop)
 	reply := takes(e, ports.Take{Key: "stopped", Rate: slow, Want: 9, Ahead: core.MaxAhead})
@@ -241,6 +253,63 @@ func limiterWantsNone(e *env.Env) {
 	stop(e, "", time.Minute)
 	e.Same("a take that wants nothing of a stopped limiter", take(e, "", 0),
 		ports.Grant{First: e.Now().Add(time.Minute), Stopped: e.Now().Add(time.Minute)})
+}
+
+// use uses slots of one limiter by twoAtOnce, and looks an hour ahead for those that may not be used.
+func use(e *env.Env, key string, slots int) ports.Grant {
+	e.TB.Helper()
+	return takes(e, ports.Take{Key: key, Rate: twoAtOnce(), Use: slots, Ahead: time.Hour}).Grants[0]
+}
+
+func used(e *env.Env, what, key string, slots, used int) {
+	e.TB.Helper()
+	e.Same(what, use(e, key, slots).Used, used)
+}
+
+func limiterLateSlots(e *env.Env) {
+	at := func(s int) core.Instant { return env.Start.Add(time.Duration(s) * time.Second) }
+	e.Same("the grants", takes(e, ports.Take{Rate: twoAtOnce(), Want: 9, Ahead: time.Hour}).Grants[0],
+		ports.Grant{Granted: 9, First: at(-1)})
+
+	e.Clock.Advance(2 * time.Second)
+	e.Same("two slots that have come", use(e, "", 2), ports.Grant{Used: 2, First: at(8)})
+	e.Clock.Advance(8 * time.Second)
+	e.Same("five slots, most of them late", use(e, "", 5), ports.Grant{Used: 3, Granted: 2, First: at(11)})
+	e.Clock.Advance(time.Second)
+	e.Same("a slot that was taken anew", use(e, "", 1), ports.Grant{Used: 1, First: at(13)})
+	e.Same("a slot too early", use(e, "", 1), ports.Grant{Granted: 1, First: at(13)})
+}
+
+func limiterUsesInStop(e *env.Env) {
+	granted(e, "the grants", "a", 2, 2)
+	granted(e, "the grants", "b", 2, 2)
+	stop(e, "a", time.Minute)
+	e.Clock.Advance(10 * time.Second)
+
+	till := env.Start.Add(time.Minute)
+	e.Same("uses in a stop", use(e, "a", 2), ports.Grant{Granted: 2, First: till, Stopped: till})
+	e.Same("uses in a stop without a rate", takes(e, ports.Take{Key: "a", Use: 2}).Grants[0],
+		ports.Grant{First: till, Stopped: till})
+	used(e, "uses of another limiter", "b", 2, 2)
+
+	e.Clock.Advance(50 * time.Second)
+	used(e, "uses after a stop, without a burst", "a", 9, 2)
+	e.Same("uses without a rate", takes(e, ports.Take{Key: "a", Use: 2}).Grants[0],
+		ports.Grant{Used: 2, First: e.Now()})
+}
+
+func limiterUsesOfHandles(e *env.Env) {
+	granted(e, "the grants", "", 9, 2)
+	e.Clock.Advance(time.Hour)
+	used(e, "the uses of one handle", "", 2, 2)
+	granted(e, "the grants of another limiter, which removes some", "other", 1, 1)
+	used(e.With(e.Open()), "the uses of a new handle", "", 9, 1)
+	used(e, "the uses of the first handle", "", 9, 0)
+
+	e.Clock.Advance(-time.Hour)
+	used(e, "the uses after the clock has stepped back", "", 9, 0)
+	e.Clock.Advance(time.Second)
+	used(e, "the uses a second later", "", 9, 1)
 }
 
 func limiterHandles(e *env.Env) {
@@ -377,12 +446,13 @@ func limiterList(e *env.Env) {
 
 	queue := ports.LimiterView{Limiter: core.Limiter{
 		Next:    env.Start.Add(2 * time.Second),
+		Started: env.Start.Add(time.Second),
 		Last:    env.Start,
 		Changed: env.Start,
 	}}
 	one, two := queue, queue
 	one.Key, two.Key = "one", "two"
-	one.Next, two.Stopped = env.Start.Add(time.Second), env.Start.Add(time.Microsecond)
+	one.Next, one.Started, two.Stopped = env.Start.Add(time.Second), env.Start, env.Start.Add(time.Microsecond)
 	stopped := ports.LimiterView{Key: "stopped", Limiter: core.Limiter{
 		Stopped: env.Start.Add(time.Minute),
 		Changed: env.Start,
@@ -396,6 +466,14 @@ func limiterList(e *env.Env) {
 	limits(e, 0, stopped, two, queue)
 	e.Clock.Advance(59 * time.Second)
 	limits(e, 0)
+
+	used(e, "the uses", "", 3, 3)
+	stop(e, "briefly", time.Second)
+	queue.Started, queue.Last, queue.Changed = e.Now().Add(2*time.Second), e.Now(), e.Now()
+	limits(e, 0, queue, ports.LimiterView{Key: "briefly", Limiter: core.Limiter{
+		Stopped: e.Now().Add(time.Second),
+		Changed: e.Now(),
+	}})
 }
 
 func limiterForget(e *env.Env) {
@@ -439,6 +517,8 @@ func limiterInvalid(e *env.Env) {
 		{Key: "a", Rate: core.Rate{Count: 1}, Want: 1},
 		{Key: "a", Rate: twoAtOnce(), Want: -1},
 		{Key: "a", Rate: twoAtOnce(), Want: ports.MaxWant + 1},
+		{Key: "a", Rate: twoAtOnce(), Use: -1},
+		{Key: "a", Rate: twoAtOnce(), Use: 1, Want: ports.MaxWant},
 		{Key: "a", Rate: twoAtOnce(), Want: 1, Ahead: -1},
 		{Key: "a", Rate: twoAtOnce(), Want: 1, Ahead: core.MaxAhead + 1},
 	}

@@ -6,12 +6,14 @@ CREATE TABLE {schema}.limiters (
   queue   int NOT NULL,
   key     text COLLATE "C" NOT NULL,
   next    bigint NOT NULL,
+  started bigint NOT NULL,
   last    bigint NOT NULL,
   stopped bigint NOT NULL,
   changed bigint NOT NULL,
   PRIMARY KEY (queue, key)
 ) WITH (fillfactor = 50);
 COMMENT ON COLUMN {schema}.limiters.next IS 'The next slot at an even pace';
-COMMENT ON COLUMN {schema}.limiters.last IS 'The latest slot that was granted';
+COMMENT ON COLUMN {schema}.limiters.started IS 'The next use of a slot at an even pace';
+COMMENT ON COLUMN {schema}.limiters.last IS 'The latest slot that was granted, or the latest use of one';
 COMMENT ON COLUMN {schema}.limiters.stopped IS 'The end of the last stop, 0 without one';
 COMMENT ON COLUMN {schema}.limiters.changed IS 'The time of the last change; a clock before it has stepped back';

@@ -9,8 +9,8 @@ DECLARE
   v_locked bigint;
 BEGIN
   LOOP
-    INSERT INTO {schema}.limiters (queue, key, next, last, stopped, changed)
-    SELECT p_queue, k.key, 0, 0, 0, 0 FROM unnest(p_keys, p_made) AS k (key, made)
+    INSERT INTO {schema}.limiters (queue, key, next, started, last, stopped, changed)
+    SELECT p_queue, k.key, 0, 0, 0, 0, 0 FROM unnest(p_keys, p_made) AS k (key, made)
     WHERE k.made ORDER BY k.key COLLATE "C"
     ON CONFLICT (queue, key) DO NOTHING;
 

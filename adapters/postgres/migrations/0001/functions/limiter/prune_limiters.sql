@@ -9,10 +9,10 @@ DECLARE
   v_gone text[];
 BEGIN
   SELECT array_agg(n.key) INTO v_gone FROM (
-    (SELECT l.key, greatest(l.next, l.stopped) AS till FROM {schema}.limiters l
+    (SELECT l.key, greatest(l.next, l.started, l.stopped) AS till FROM {schema}.limiters l
      WHERE l.queue = p_queue AND l.key > p_after COLLATE "C" ORDER BY l.key LIMIT p_most)
     UNION ALL
-    (SELECT l.key, greatest(l.next, l.stopped) FROM {schema}.limiters l
+    (SELECT l.key, greatest(l.next, l.started, l.stopped) FROM {schema}.limiters l
      WHERE l.queue = p_queue ORDER BY l.key LIMIT p_most)
   ) n WHERE n.till <= p_now - c_kept;
   IF v_gone IS NULL THEN
@@ -22,7 +22,8 @@ BEGIN
   DELETE FROM {schema}.limiters d WHERE d.ctid = ANY (ARRAY(
     SELECT l.ctid FROM unnest(v_gone) AS g (key) CROSS JOIN LATERAL (
       SELECT x.ctid FROM {schema}.limiters x
-      WHERE x.queue = p_queue AND x.key = g.key COLLATE "C" AND greatest(x.next, x.stopped) <= p_now - c_kept
+      WHERE x.queue = p_queue AND x.key = g.key COLLATE "C"
+        AND greatest(x.next, x.started, x.stopped) <= p_now - c_kept
       FOR UPDATE SKIP LOCKED
     ) l));
 END {$};

@@ -19,6 +19,7 @@ BEGIN
 
   UPDATE {schema}.limiters l SET
     next = greatest(0, l.next - s.step),
+    started = greatest(0, l.started - s.step),
     last = greatest(0, l.last - s.step),
     stopped = CASE
       WHEN p_for = 0 THEN least(greatest(0, l.stopped - s.step), v_now)
