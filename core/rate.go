@@ -242,7 +242,7 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next 
 // the limiter has then, how many may be used, and first, from which [Rate.Slot] computes when: slots
 // come at times that are not even, and jobs start at an even pace, so a server holds some of them for
 // up to hold. In any period of the length Per at most Count+Burst+1 slots are used. A slot that may
-// not be used is lost: its owner takes another one.
+// not be used is lost: its owner takes another one. If none may be used, first is 0.
 //
 // The zero Rate allows all uses, but none before the end of a stop.
 func (r Rate) Use(l Limiter, now Instant, slots int, hold time.Duration) (next Limiter, used int, first Instant) {
@@ -250,9 +250,10 @@ func (r Rate) Use(l Limiter, now Instant, slots int, hold time.Duration) (next L
 	line.Next = l.Started
 	line, used, first = r.Take(line, now, slots, hold)
 	l = l.retimed(now)
-	if used > 0 {
-		l.Started, l.Last, l.Changed = line.Next, line.Last, line.Changed
+	if used == 0 {
+		return l, 0, 0
 	}
+	l.Started, l.Last, l.Changed = line.Next, line.Last, line.Changed
 	return l, used, first
 }
 

@@ -152,7 +152,7 @@ type TakeReply struct {
 type Grant struct {
 	// Used is the number of slots that may be used, at most Use. Start is the first of these uses, as
 	// core.Rate.Use returns it: a time up to Now means now. Use i has the time core.Rate.Slot(Start,
-	// Now, i).
+	// Now, i). Start is 0 if Used is.
 	Used  int
 	Start core.Instant
 	// Granted is the number of grants, at most Want and what is missing of Use.

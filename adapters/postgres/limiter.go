@@ -10,9 +10,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-const takeSQL = `SELECT status, coalesce(now, 0), used, granted, firsts, stops
-FROM {schema}.take(p_queue => $1, p_keys => $2, p_intervals => $3, p_tolerances => $4, p_uses => $5,
-  p_wants => $6, p_aheads => $7, p_now => $8)`
+const takeSQL = `SELECT status, coalesce(now, 0), used, starts, granted, firsts, stops
+FROM {schema}.take(p_queue => $1, p_keys => $2, p_intervals => $3, p_tolerances => $4, p_uses => $5, p_holds => $6,
+  p_wants => $7, p_aheads => $8, p_now => $9)`
 
 // Take implements [ports.Limiter].
 func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply, error) {
@@ -23,23 +23,25 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 	n := len(r.Takes)
 	keys := make([]string, n)
 	intervals, tolerances := make([]int64, n), make([]int64, n)
-	uses, wants, aheads := make([]int64, n), make([]int64, n), make([]int64, n)
+	uses, holds, wants, aheads := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	for i := range r.Takes {
 		t := &r.Takes[i]
-		keys[i], uses[i], wants[i], aheads[i] = t.Key, int64(t.Use), int64(t.Want), t.Ahead.Microseconds()
+		keys[i], uses[i], wants[i] = t.Key, int64(t.Use), int64(t.Want)
+		holds[i], aheads[i] = t.Hold.Microseconds(), t.Ahead.Microseconds()
 		intervals[i], tolerances[i] = t.Rate.Interval().Microseconds(), t.Rate.Tolerance().Microseconds()
 	}
 
 	var (
-		st              status
-		reply           ports.TakeReply
-		used, granted   []int
-		firsts, stopped []core.Instant
+		st            status
+		reply         ports.TakeReply
+		used, granted []int
+		// starts, firsts and stopped are the times of the grants.
+		starts, firsts, stopped []core.Instant
 	)
 
 	// A repeat would take further grants.
-	err := s.queryOne(ctx, ifRolledBack, []any{&st, &reply.Now, &used, &granted, &firsts, &stopped},
-		takeSQL, textOrNone(r.Queue), keys, intervals, tolerances, uses, wants, aheads, s.now())
+	err := s.queryOne(ctx, ifRolledBack, []any{&st, &reply.Now, &used, &starts, &granted, &firsts, &stopped},
+		takeSQL, textOrNone(r.Queue), keys, intervals, tolerances, uses, holds, wants, aheads, s.now())
 	if err == nil {
 		err = st.err(core.Shard{Queue: r.Queue})
 	}
@@ -49,7 +51,9 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 
 	reply.Grants = make([]ports.Grant, n)
 	for i := range granted {
-		reply.Grants[i] = ports.Grant{Used: used[i], Granted: granted[i], First: firsts[i], Stopped: stopped[i]}
+		reply.Grants[i] = ports.Grant{
+			Used: used[i], Start: starts[i], Granted: granted[i], First: firsts[i], Stopped: stopped[i],
+		}
 	}
 	return reply, nil
 }

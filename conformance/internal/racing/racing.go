@@ -405,9 +405,6 @@ func grantsStayWithin(e *env.Env) {
 		}
 		lost := e.Repeats.Lossy.Load() > since // the grants of a reply that was lost
 		most := rate.Burst + 1
-		if key == "used" {
-			most++ // an interval of slack
-		}
 		if sum > most || sum < most && !lost {
 			e.Errorf("racers were granted %d starts of the limiter %s, want %d", sum, key, most)
 		}

@@ -28,6 +28,7 @@ func (d *driver) limit() {
 				core.Rate{Count: 7, Per: core.MaxRatePer, Burst: 3}, core.Rate{}),
 			Want:  pick(d, "want", 0, 1, 1, 2, 5, ports.MaxWant),
 			Use:   pick(d, "use", 0, 0, 0, 1, 2, 40),
+			Hold:  pick(d, "hold", 0, time.Second, core.MaxHold),
 			Ahead: pick(d, "ahead", 0, 0, time.Second, time.Minute+1500*time.Nanosecond, core.MaxAhead),
 		})
 	}

@@ -3,85 +3,71 @@
 -- removes limiters that are gone.
 -- KEYS: limiters, ends
 -- ARGV: 1 now or '', 2 whether the queue is known to be declared, if it has no limiter (1 or 0),
---   then of each take its key, and interval, tolerance, use, want and ahead, times in µs
--- Returns {'ok', now, used, granted, first, stopped, ...} or {'unknown'}
+--   then of each take its key, and interval, tolerance, use, hold, want and ahead, times in µs
+-- Returns {'ok', now, used, start, granted, first, stopped, ...} or {'unknown'}
 -- Uses: MAX_INSTANT, clock, call, floor, LIMITER_KEPT, read_limiters, write_limiters, prune_limiters.
 
 local LIMITERS, ENDS = KEYS[1], KEYS[2]
 local now, declared = clock(ARGV[1]), ARGV[2] == '1'
 if not declared and call('EXISTS', LIMITERS) == 0 then return {'unknown'} end
 
-local MIN_SLACK = 250000 -- core.MinSlack
+-- A take t has an interval and a tolerance; l is the state of its limiter.
 
--- A take t has the fields interval, tolerance, use, want and ahead; l is the state of its limiter.
-
--- earliest returns the earliest time of the next slot at an even pace.
-local function earliest(t, l)
-  if l.stopped > math.max(0, now - LIMITER_KEPT) then return math.max(now, l.stopped + t.tolerance) end
-  return now
+-- base_of returns the tolerance after the next slot of a limiter whose next, or started, is at.
+local function base_of(t, l, at)
+  local base = math.max(now, math.min(at, l.last + t.tolerance + t.interval))
+  if l.stopped > math.max(0, now - LIMITER_KEPT) then base = math.max(base, l.stopped + t.tolerance) end
+  return math.min(base, MAX_INSTANT)
 end
 
--- after returns l.next or l.started, but a time soon after the last slot if it lies further ahead.
-local function after(t, l, at) return math.min(at, l.last + t.tolerance + t.interval) end
-
--- use_base returns the time of the next use at an even pace.
-local function use_base(t, l)
-  return math.max(earliest(t, l) - math.max(t.interval, MIN_SLACK), after(t, l, l.started))
+-- within returns how many of the wanted slots lie up to a time after the first, which stands at base.
+local function within(t, base, after, want)
+  if after < 0 then return 0 end
+  return math.min(want, floor(after / t.interval) + 1, floor((MAX_INSTANT - base) / t.interval))
 end
 
--- within returns how many of the wanted slots lie within a time, if the first is at base at an even pace.
-local function within(t, time, base, want)
-  if time < 0 then return 0 end
-  return math.max(0, math.min(want, floor(time / t.interval) + 1, floor((MAX_INSTANT - base) / t.interval)))
-end
-
--- note_uses notes that slots are used now.
-local function note_uses(t, l, slots)
-  if slots == 0 then return end
-  l.started = use_base(t, l) + slots * t.interval
-  l.last, l.changed, l.moved = math.max(l.last, now), now, true
-end
-
--- take_slots changes a limiter, and returns the number of uses, that of grants, and the first slot.
-local function take_slots(t, l)
+-- take_slots is core.Rate.Take. It changes the limiter, and returns the number of grants and the
+-- first slot.
+local function take_slots(t, l, want, ahead)
   if t.interval == 0 then
-    local used, first = l.stopped > now and 0 or t.use, math.max(now, l.stopped)
-    return used, first <= math.min(now + t.ahead, MAX_INSTANT) and t.want + t.use - used or 0, first
+    local first = math.max(now, l.stopped)
+    return first <= math.min(now + ahead, MAX_INSTANT) and want or 0, first
   end
 
-  local used = 0
-  if l.stopped <= now then
-    local base = use_base(t, l)
-    used = within(t, now - base + t.tolerance, base, t.use)
-    note_uses(t, l, used)
-  end
+  local base = math.max(base_of(t, l, l.next), base_of(t, l, l.started))
+  local first = base - t.tolerance
+  local granted = within(t, base, now - first + ahead, want)
+  if granted == 0 then return 0, first end
 
-  local base = math.max(earliest(t, l), after(t, l, l.next), after(t, l, l.started))
-  local first = math.min(base, MAX_INSTANT) - t.tolerance
-  local granted = within(t, now - first + t.ahead, base, t.want + t.use - used)
-  if granted > 0 then
-    note_uses(t, l, within(t, now - first, base, granted))
-    l.next = base + granted * t.interval
-    l.last = math.max(l.last, now, first + (granted - 1) * t.interval)
-    l.changed, l.moved = now, true
-  end
-  return used, granted, first
+  local used = within(t, base, now - first, granted)
+  if used > 0 then l.started = base + used * t.interval end
+  l.next = base + granted * t.interval
+  l.last = math.max(l.last, now, first + (granted - 1) * t.interval)
+  l.changed, l.moved = now, true
+  return granted, first
 end
 
-local keys, takes = {}, {}
-for i = 3, #ARGV, 6 do
-  local n = #keys + 1
-  keys[n] = ARGV[i]
-  takes[n] = {interval = tonumber(ARGV[i + 1]), tolerance = tonumber(ARGV[i + 2]), use = tonumber(ARGV[i + 3])}
-  takes[n].want, takes[n].ahead = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
+-- use_slots is core.Rate.Use, and works likewise.
+local function use_slots(t, l, slots, hold)
+  local next = l.next
+  l.next = l.started
+  local used, first = take_slots(t, l, slots, hold)
+  if used > 0 and t.interval > 0 then l.started = l.next end
+  l.next = next
+  return used, used > 0 and first or 0
 end
+
+local keys = {}
+for i = 3, #ARGV, 7 do keys[#keys + 1] = ARGV[i] end
 local states, reply = read_limiters(LIMITERS, ENDS, keys, now), {'ok', now}
 
 for i, l in ipairs(states) do
-  local used, granted, first = take_slots(takes[i], l)
-  local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3] = used, granted, first
-  reply[n + 4] = l.stopped > now and l.stopped or 0
+  local at = 7 * i - 4
+  local t, use, hold = {interval = tonumber(ARGV[at + 1]), tolerance = tonumber(ARGV[at + 2])},
+    tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local used, start = use_slots(t, l, use, hold)
+  local granted, first = take_slots(t, l, tonumber(ARGV[at + 5]) + use - used, tonumber(ARGV[at + 6]))
+  for _, v in ipairs({used, start, granted, first, l.stopped > now and l.stopped or 0}) do reply[#reply + 1] = v end
 end
 
 write_limiters(LIMITERS, ENDS, keys, states)

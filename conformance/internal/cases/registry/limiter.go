@@ -160,6 +160,7 @@ func limiterVector(e *env.Env, key string, v *vectors.Rate) bool {
 			Key:   key,
 			Rate:  rate,
 			Use:   step.Use,
+			Hold:  time.Duration(step.Hold) * time.Microsecond,
 			Want:  step.Want,
 			Ahead: time.Duration(step.Ahead) * time.Microsecond,
 		})
@@ -167,14 +168,17 @@ func limiterVector(e *env.Env, key string, v *vectors.Rate) bool {
 			return false
 		}
 
-		var slots []int64
+		var uses, slots []int64
 		g := reply.Grants[0]
+		for i := range g.Used {
+			uses = append(uses, since(rate.Slot(g.Start, reply.Now, i)))
+		}
 		for i := range g.Granted {
 			slots = append(slots, since(rate.Slot(g.First, reply.Now, i)))
 		}
 		what := fmt.Sprintf("of call %d", n)
 		e.Same("the time "+what, since(reply.Now), step.At)
-		e.Same("the used slots "+what, g.Used, step.Used)
+		e.Same("the used slots "+what, uses, step.Uses)
 		e.Same("the slots "+what, slots, step.Slots)
 		if g.Granted == 0 {
 			e.Same("the next slot "+what, since(rate.Slot(g.First, reply.Now, 0)), step.First)
@@ -196,10 +200,10 @@ func sameAsCore(e *env.Env, all ...ports.Take) {
 	for range 2 {
 		reply := takes(e, all...)
 		for i, t := range all {
-			after, used := t.Rate.Use(limiters[i], e.Now(), t.Use)
+			after, used, start := t.Rate.Use(limiters[i], e.Now(), t.Use, t.Hold)
 			next, granted, first := t.Rate.Take(after, e.Now(), t.Want+t.Use-used, t.Ahead)
 			e.Same(fmt.Sprintf("what %+v is granted", t), reply.Grants[i],
-				ports.Grant{Used: used, Granted: granted, First: first})
+				ports.Grant{Used: used, Start: start, Granted: granted, First: first})
 			limiters[i] = next
 		}
 	}
@@ -220,7 +224,8 @@ func limiterBounds(e *env.Env) {
 				key := fmt.Sprint(n, " ", want, " ", ahead)
 				all = append(all,
 					ports.Take{Key: key, Rate: rate, Want: want, Ahead: ahead},
-					ports.Take{Key: key + " used", Rate: rate, Use: want, Want: ports.MaxWant - want, Ahead: ahead})
+					ports.Take{Key: key + " used", Rate: rate, Use: want, Hold: min(ahead, core.MaxHold),
+						Want: ports.MaxWant - want, Ahead: ahead})
 			}
 		}
 	}
@@ -255,15 +260,16 @@ func limiterWantsNone(e *env.Env) {
 		ports.Grant{First: e.Now().Add(time.Minute), Stopped: e.Now().Add(time.Minute)})
 }
 
-// use uses slots of one limiter by twoAtOnce, and looks an hour ahead for those that may not be used.
-func use(e *env.Env, key string, slots int) ports.Grant {
+// use uses slots of one limiter by twoAtOnce, which may be held for a time, and looks an hour ahead for
+// those that may not be used.
+func use(e *env.Env, key string, slots int, hold time.Duration) ports.Grant {
 	e.TB.Helper()
-	return takes(e, ports.Take{Key: key, Rate: twoAtOnce(), Use: slots, Ahead: time.Hour}).Grants[0]
+	return takes(e, ports.Take{Key: key, Rate: twoAtOnce(), Use: slots, Hold: hold, Ahead: time.Hour}).Grants[0]
 }
 
 func used(e *env.Env, what, key string, slots, used int) {
 	e.TB.Helper()
-	e.Same(what, use(e, key, slots).Used, used)
+	e.Same(what, use(e, key, slots, 0).Used, used)
 }
 
 func limiterLateSlots(e *env.Env) {
@@ -272,12 +278,14 @@ func limiterLateSlots(e *env.Env) {
 		ports.Grant{Granted: 9, First: at(-1)})
 
 	e.Clock.Advance(2 * time.Second)
-	e.Same("two slots that have come", use(e, "", 2), ports.Grant{Used: 2, First: at(8)})
+	e.Same("two slots that have come", use(e, "", 2, 0), ports.Grant{Used: 2, Start: at(1), First: at(8)})
 	e.Clock.Advance(8 * time.Second)
-	e.Same("five slots, most of them late", use(e, "", 5), ports.Grant{Used: 3, Granted: 2, First: at(11)})
-	e.Clock.Advance(time.Second)
-	e.Same("a slot that was taken anew", use(e, "", 1), ports.Grant{Used: 1, First: at(13)})
-	e.Same("a slot too early", use(e, "", 1), ports.Grant{Granted: 1, First: at(13)})
+	e.Same("five slots, most of them late", use(e, "", 5, time.Second),
+		ports.Grant{Used: 3, Start: at(9), Granted: 2, First: at(12)})
+	e.Clock.Advance(2 * time.Second)
+	e.Same("a slot that was taken anew", use(e, "", 1, 0), ports.Grant{Used: 1, Start: at(12), First: at(14)})
+	e.Same("a slot too early", use(e, "", 1, 0), ports.Grant{Granted: 1, First: at(14)})
+	e.Same("a slot that is held", use(e, "", 1, time.Second), ports.Grant{Used: 1, Start: at(13), First: at(15)})
 }
 
 func limiterUsesInStop(e *env.Env) {
@@ -287,21 +295,25 @@ func limiterUsesInStop(e *env.Env) {
 	e.Clock.Advance(10 * time.Second)
 
 	till := env.Start.Add(time.Minute)
-	e.Same("uses in a stop", use(e, "a", 2), ports.Grant{Granted: 2, First: till, Stopped: till})
+	e.Same("uses in a stop", use(e, "a", 2, 49*time.Second),
+		ports.Grant{Granted: 2, First: till, Stopped: till})
 	e.Same("uses in a stop without a rate", takes(e, ports.Take{Key: "a", Use: 2}).Grants[0],
 		ports.Grant{First: till, Stopped: till})
 	used(e, "uses of another limiter", "b", 2, 2)
 
-	e.Clock.Advance(50 * time.Second)
-	used(e, "uses after a stop, without a burst", "a", 9, 2)
+	e.Clock.Advance(40 * time.Second)
+	e.Same("uses that are held until a stop ends", use(e, "a", 2, 10*time.Second),
+		ports.Grant{Used: 1, Start: till, Granted: 1, First: till.Add(2 * time.Second), Stopped: till})
+	e.Clock.Advance(10 * time.Second)
+	used(e, "uses after a stop, without a burst", "a", 9, 0)
 	e.Same("uses without a rate", takes(e, ports.Take{Key: "a", Use: 2}).Grants[0],
-		ports.Grant{Used: 2, First: e.Now()})
+		ports.Grant{Used: 2, Start: e.Now(), First: e.Now()})
 }
 
 func limiterUsesOfHandles(e *env.Env) {
 	granted(e, "the grants", "", 9, 2)
 	e.Clock.Advance(time.Hour)
-	used(e, "the uses of one handle", "", 2, 2)
+	used(e, "the uses of one handle", "", 1, 1)
 	granted(e, "the grants of another limiter, which removes some", "other", 1, 1)
 	used(e.With(e.Open()), "the uses of a new handle", "", 9, 1)
 	used(e, "the uses of the first handle", "", 9, 0)
@@ -446,13 +458,14 @@ func limiterList(e *env.Env) {
 
 	queue := ports.LimiterView{Limiter: core.Limiter{
 		Next:    env.Start.Add(2 * time.Second),
-		Started: env.Start.Add(time.Second),
+		Started: env.Start.Add(2 * time.Second),
 		Last:    env.Start,
 		Changed: env.Start,
 	}}
 	one, two := queue, queue
 	one.Key, two.Key = "one", "two"
-	one.Next, one.Started, two.Stopped = env.Start.Add(time.Second), env.Start, env.Start.Add(time.Microsecond)
+	one.Next, two.Stopped = env.Start.Add(time.Second), env.Start.Add(time.Microsecond)
+	one.Started = one.Next
 	stopped := ports.LimiterView{Key: "stopped", Limiter: core.Limiter{
 		Stopped: env.Start.Add(time.Minute),
 		Changed: env.Start,
@@ -467,7 +480,7 @@ func limiterList(e *env.Env) {
 	e.Clock.Advance(59 * time.Second)
 	limits(e, 0)
 
-	used(e, "the uses", "", 3, 3)
+	used(e, "the uses", "", 2, 2)
 	stop(e, "briefly", time.Second)
 	queue.Started, queue.Last, queue.Changed = e.Now().Add(2*time.Second), e.Now(), e.Now()
 	limits(e, 0, queue, ports.LimiterView{Key: "briefly", Limiter: core.Limiter{
@@ -518,6 +531,8 @@ func limiterInvalid(e *env.Env) {
 		{Key: "a", Rate: twoAtOnce(), Want: -1},
 		{Key: "a", Rate: twoAtOnce(), Want: ports.MaxWant + 1},
 		{Key: "a", Rate: twoAtOnce(), Use: -1},
+		{Key: "a", Rate: twoAtOnce(), Use: 1, Hold: -1},
+		{Key: "a", Rate: twoAtOnce(), Use: 1, Hold: core.MaxHold + 1},
 		{Key: "a", Rate: twoAtOnce(), Use: 1, Want: ports.MaxWant},
 		{Key: "a", Rate: twoAtOnce(), Want: 1, Ahead: -1},
 		{Key: "a", Rate: twoAtOnce(), Want: 1, Ahead: core.MaxAhead + 1},
