@@ -45,6 +45,11 @@ func TestExpeditedAndWithoutFirst(t *testing.T) {
 		return s
 	}
 
+	slotted := func(s core.State) core.State {
+		s.Slot = "tenant"
+		return s
+	}
+
 	tests := []struct {
 		name                    string
 		before, expedited, rest core.State
@@ -56,6 +61,9 @@ func TestExpeditedAndWithoutFirst(t *testing.T) {
 		{"fresh and due", state(now, -1), state(now, -1), state(now, -1), false},
 		{"fresh, for later", state(now+1, -1), state(now, -1), state(now+1, -1), true},
 		{"fresh, at the last instant", state(core.MaxInstant, -1), state(now, -1), state(core.MaxInstant, -1), true},
+		{"with a slot", slotted(state(now+1, -1)), state(now, -1), state(now, -1), true},
+		{"with a slot that has come", slotted(state(now-1, -1)), slotted(state(now-1, -1)), state(now-1, -1), false},
+		{"in backoff, with a slot", slotted(state(now+1, 3)), state(now, 3), anew(now), true},
 	}
 
 	for _, tt := range tests {

@@ -80,14 +80,15 @@ func TestAwaitVectors(t *testing.T) {
 		About     string
 		Now       core.Instant `json:"now_us"`
 		FirstPush core.Instant `json:"first_push_us"`
-		Delay     int64        `json:"delay_us"`
+		Slot      string
+		Delay     int64 `json:"delay_us"`
 		Queued    *times
 		Merged    times
 	}
 	for _, v := range vectors[vector](t, "awaits.json") {
 		claim := &core.Claim{Job: core.Job{
 			ID:    "id",
-			State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Failures: core.Failures{{Text: "boom"}}},
+			State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Failures: core.Failures{{Text: "boom"}}, Slot: v.Slot},
 		}}
 		claim.Payloads = []core.Payload{payload("p", 1)}
 		delay := time.Duration(v.Delay) * time.Microsecond
@@ -138,6 +139,7 @@ func TestAnImportedStateMayComeAgain(t *testing.T) {
 			Recoveries: rapid.IntRange(0, 2).Draw(t, "recoveries"),
 			FirstPush:  core.Instant(rapid.IntRange(0, 3).Draw(t, "first")),
 			Failures:   failures(rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error")),
+			Slot:       drawSlot(t),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -152,6 +154,11 @@ func TestAnImportedStateMayComeAgain(t *testing.T) {
 			t.Fatalf("%+v, %+v and %+v became %+v", there, a, b, once)
 		}
 	})
+}
+
+// drawSlot draws the slot of a job, often none.
+func drawSlot(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "", "a", "é b"}).Draw(t, "slot")
 }
 
 func TestEveryMergeKeepsTheSmallerFirstPushAndTheLargerRecoveries(t *testing.T) {
@@ -203,7 +210,7 @@ func TestAwaitingJobRunsWithAPushSinceItsClaim(t *testing.T) {
 	}
 }
 
-func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
+func TestPushRuleMovesOnlyFreshJobsWithoutASlot(t *testing.T) {
 	const minute = core.Instant(60_000_000)
 	queued := core.State{PerformAt: 10 * minute, RetryCount: -1, FirstPush: 9 * minute, Failures: core.Failures{{Text: "kept"}}}
 	tests := []struct {
@@ -233,6 +240,10 @@ func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
 			backingOff := queued
 			backingOff.RetryCount = 0
 			equal(t, "in backoff", backingOff, core.MergePush(backingOff, coming, tt.rule))
+
+			waiting := queued
+			waiting.Slot = "tenant"
+			equal(t, "with a slot", waiting, core.MergePush(waiting, coming, tt.rule))
 		})
 	}
 }

@@ -416,6 +416,58 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// The slot of a claim survives only a put-back untouched, as long as its first payload is left.
+func TestSlotsOfSettlements(t *testing.T) {
+	first, second := []core.PayloadOutcome{{Position: 0}}, []core.PayloadOutcome{{Position: 1}}
+	tests := []struct {
+		name    string
+		outcome core.Outcome
+		want    string
+	}{
+		{"untouched", core.Outcome{Kind: core.Untouched}, "tenant"},
+		{"undecided", core.Outcome{}, "tenant"},
+		{"untouched, with a later payload done", core.Outcome{Kind: core.Untouched, Payloads: second}, "tenant"},
+		{"untouched, with its first payload done", core.Outcome{Kind: core.Untouched, Payloads: first}, ""},
+		{"failed", core.Outcome{Kind: core.Failed, OwnDelay: true}, ""},
+		{"exhausted", core.Outcome{Kind: core.Failed, Payloads: second}, ""},
+		{"snoozed", core.Outcome{Kind: core.Snoozed}, ""},
+		{"awaiting", core.Outcome{Kind: core.Awaiting}, ""},
+	}
+
+	for _, tt := range tests {
+		claim := claimOf(3, -1, 1)
+		claim.Slot = "tenant"
+		s := core.RetryPolicy{MaxRetries: 1}.Settlement(claim, &tt.outcome, 0)
+		back, _ := s.Apply(claim.Job, now)
+		equal(t, tt.name, tt.want, back.Slot)
+	}
+
+	claim := claimOf(3, -1, 1)
+	claim.Slot = "tenant"
+	for position, want := range []string{"", "tenant"} {
+		part := claim.SettlePayload(position)
+		left, _ := part.Apply(*claim)
+		equal(t, "a part", want, left.Slot)
+	}
+}
+
+func TestPutOffIsAPutBackUntouchedForATime(t *testing.T) {
+	for _, slot := range []string{"", "tenant"} {
+		claim := claimOf(3, 1, 2)
+		claim.Slot = "another"
+		want := as(now+60_000_000, 1, 2, "before")
+		want.Slot = slot
+
+		s := claim.PutOff(time.Minute, slot)
+		if s.ID != claim.ID || s.Receipt != claim.Receipt {
+			t.Errorf("it settles %q %v, not the claim", s.ID, s.Receipt)
+		}
+		if diff := cmp.Diff(end{back: "abc", state: want}, endOf(claim, s), cmp.AllowUnexported(end{})); diff != "" {
+			t.Errorf("slot %q: end (-want +got):\n%s", slot, diff)
+		}
+	}
+}
+
 func TestOutcomeKindsHaveNames(t *testing.T) {
 	want := []string{"undecided", "done", "failed", "buried", "snoozed", "untouched", "dropped", "awaiting",
 		"undecided"}

@@ -139,7 +139,8 @@ type PayloadSettlement struct {
 }
 
 // SettlePayload returns the settlement that ends the payload at a position of the claimed job as
-// done. If that is the first payload, RetryCount and Recoveries are those of [State.Rest].
+// done. If that is the first payload, RetryCount and Recoveries are those of [State.Rest], and the
+// claim loses its slot.
 func (c *Claim) SettlePayload(position int) PayloadSettlement {
 	after := c.State
 	if position == 0 {
@@ -164,5 +165,8 @@ func (s *PayloadSettlement) Apply(claimed Claim) (left Claim, ok bool) {
 	left = claimed
 	left.Payloads = slices.Concat(claimed.Payloads[:at], claimed.Payloads[at+1:])
 	left.Receipt, left.RetryCount, left.Recoveries = claimed.Receipt.NextPart(), s.RetryCount, s.Recoveries
+	if at == 0 {
+		left.Slot = ""
+	}
 	return left, true
 }

@@ -27,6 +27,7 @@ func drawSettlement(t *rapid.T, payloads int) core.Settlement {
 			RetryCount: rapid.IntRange(-1, 3).Draw(t, "retry count"),
 			Recoveries: rapid.IntRange(0, 3).Draw(t, "recoveries"),
 			Failures:   core.Failures{{Text: "returned"}},
+			Slot:       drawSlot(t),
 		},
 	}
 	for at := -2; at < payloads+2; at++ {
@@ -67,6 +68,9 @@ func applyConservesPayloads(t *rapid.T) {
 	}
 	if len(back.Payloads) > 0 && (back.PerformAt < 0 || back.PerformAt > core.MaxInstant) {
 		t.Fatalf("put back to %d", back.PerformAt)
+	}
+	if len(back.Payloads) > 0 && back.Slot != s.PutBack.Slot {
+		t.Fatalf("put back with the slot %q, want %q", back.Slot, s.PutBack.Slot)
 	}
 }
 

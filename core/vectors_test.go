@@ -47,10 +47,17 @@ type vectorJob struct {
 	RetryCount int          `json:"retry_count"`
 	Recoveries int
 	Errors     []string
+	Slot       string
 }
 
 func (v *vectorJob) state() core.State {
-	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Failures: failures(v.Errors...)}
+	return core.State{
+		PerformAt:  v.PerformAt,
+		RetryCount: v.RetryCount,
+		Recoveries: v.Recoveries,
+		Failures:   failures(v.Errors...),
+		Slot:       v.Slot,
+	}
 }
 
 // failures is a list of failures with these texts, the newest first. Empty texts are no failures.

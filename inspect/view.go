@@ -33,6 +33,10 @@ type QueuedJob struct {
 	LastFailure
 	// Tags are the tags of the pushes that merged into the job; see skein.Tags. nil means no tags.
 	Tags []string `json:"tags,omitempty" class:"tags" wide:"true" doc:"its tags, in the order of their bytes; absent if ids are redacted"`
+	// Slot is the key of the rate whose slot PerformAt is: the job was put back until then, since the
+	// rate of its key allowed no earlier start. No push changes the PerformAt of such a job. Slot is
+	// empty if the job does not wait for a slot.
+	Slot string `json:"slot,omitempty" class:"id" wide:"true" doc:"the key of the rate, such as a tenant, whose slot perform_at is; absent if it waits for no slot"`
 	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
 	// ListOptions.Payloads. [Inspector.Payloads] lists all of them.
 	PayloadCount int            `json:"payload_count" class:"public" doc:"the number of its payloads"`
@@ -135,6 +139,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		FirstPush:    v.FirstPush.Time(),
 		LastFailure:  w.lastFailure(v.Failures),
 		Tags:         v.Tags.List(),
+		Slot:         v.Slot,
 		Payloads:     w.merge.PushedAll(v.Payloads),
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},

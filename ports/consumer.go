@@ -237,7 +237,8 @@ type TurnRequest struct {
 }
 
 // Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, too many
-// settlements, parts or jobs to begin, or a Node that is not a [core.Text].
+// settlements, parts or jobs to begin, a Node that is not a [core.Text], or a slot of a put-back
+// that is not a [core.Text] of at most [MaxLimiterKey] bytes.
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
@@ -259,7 +260,21 @@ func (r *TurnRequest) Validate() error {
 	if err := validateTexts("the name of the server", r.Node); err != nil {
 		return err
 	}
+	for i := range r.Settlements {
+		if err := validateSlot(&r.Settlements[i]); err != nil {
+			return err
+		}
+	}
 	return validateTTL(r.TTL)
+}
+
+func validateSlot(s *core.Settlement) error {
+	slot := s.PutBack.Slot
+	if len(slot) > MaxLimiterKey {
+		return fmt.Errorf("%w: the slot of %q has %d bytes; give the key of a limiter, of at most %d bytes",
+			ErrInvalidRequest, s.ID, len(slot), MaxLimiterKey)
+	}
+	return validateTexts("the slot", slot)
 }
 
 // OnlyClaims reports whether the turn has no settlement, no part and no job to begin.

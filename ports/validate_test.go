@@ -11,6 +11,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// turnWithSlot is a turn that puts a job back with a slot.
+func turnWithSlot(slot string) *ports.TurnRequest {
+	s := core.Settlement{ID: "a", Rest: core.Requeue, PutBack: core.PutBack{Slot: slot}}
+	return &ports.TurnRequest{Number: 1, TTL: time.Second, Settlements: []core.Settlement{s}}
+}
+
 func TestValidate(t *testing.T) {
 	type request interface{ Validate() error }
 	var (
@@ -124,6 +130,9 @@ func TestValidate(t *testing.T) {
 		},
 
 		{"turn", &ports.TurnRequest{Number: 1, TTL: time.Second, Settlements: settle[:core.MaxTurnJobs]}, nil},
+		{"turn with a slot", turnWithSlot(strings.Repeat("s", ports.MaxLimiterKey)), nil},
+		{"turn with a long slot", turnWithSlot(strings.Repeat("s", ports.MaxLimiterKey+1)), ports.ErrInvalidRequest},
+		{"turn with a slot that is no text", turnWithSlot("a\x00"), ports.ErrInvalidRequest},
 		{"turn 0", &ports.TurnRequest{TTL: time.Second}, ports.ErrInvalidRequest},
 		{"turn for a negative time", &ports.TurnRequest{Number: 1, TTL: -time.Second}, ports.ErrInvalidRequest},
 		{

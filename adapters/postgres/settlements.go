@@ -87,6 +87,7 @@ type settlement struct {
 	RetryCount int       `json:"retry_count"`
 	Recoveries int       `json:"recoveries"`
 	Failures   []failure `json:"failures,omitempty"`
+	Slot       string    `json:"slot,omitempty"`
 
 	Letter *letter `json:"letter,omitempty"`
 }
@@ -104,6 +105,7 @@ func newSettlement(s *core.Settlement) settlement {
 		RetryCount:   s.PutBack.RetryCount,
 		Recoveries:   s.PutBack.Recoveries,
 		Failures:     failuresOf(s.PutBack.Failures),
+		Slot:         s.PutBack.Slot,
 	}
 
 	if s.Buries() {

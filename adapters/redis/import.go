@@ -34,8 +34,9 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		c.Args = append(c.Args, d.ID, int64(d.ChangedAt), record.AppendDeadLetter(nil, d))
 	}
 	for i := range r.Jobs {
-		j := &r.Jobs[i]
-		c.Args = append(c.Args, j.ID, int64(j.PerformAt), record.AppendJob(nil, j))
+		j := r.Jobs[i]
+		j.Slot = "" // of another queue
+		c.Args = append(c.Args, j.ID, int64(j.PerformAt), record.AppendJob(nil, &j))
 	}
 
 	value, err := s.run(ctx, c)

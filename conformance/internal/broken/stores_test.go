@@ -576,7 +576,7 @@ func brokenStores() []brokenStore {
 func allBroken() []brokenStore {
 	return slices.Concat(
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(),
-		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenTracked(), brokenIdentity(),
+		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenTracked(), brokenIdentity(),
 		brokenCalendars(), brokenSettings(), brokenLimiters(),
 	)
 }

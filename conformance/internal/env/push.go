@@ -204,20 +204,48 @@ func (e *Env) PushLarge(id string, payloads ...core.Payload) {
 // puts it back. The job must be the first due job of the shard.
 func (e *Env) Place(id string, s core.State, payloads ...core.Payload) {
 	e.TB.Helper()
-	back := core.PutBack{RetryCount: s.RetryCount, Recoveries: s.Recoveries, Failures: s.Failures}
-
-	when := core.At(s.PerformAt)
-	if now := e.Now(); s.PerformAt > now {
-		when, back.Delay = core.At(0), s.PerformAt.Sub(now)
-	} else {
-		back.SameTime = true
-	}
-
+	when := core.At(e.dueBy(s.PerformAt))
 	entries := make([]core.Entry, len(payloads))
 	for i, p := range payloads {
 		entries[i] = core.Entry{ID: id, Payload: p, When: when}
 	}
 	e.Push(entries...)
+	e.restate(id, s)
+}
+
+// Bring queues a job in any state: it imports the job and, if the state has a slot, claims it and
+// puts it back. Such a job must be the first due job of the shard.
+func (e *Env) Bring(id string, s core.State, payloads ...core.Payload) {
+	e.TB.Helper()
+	if s.Slot == "" {
+		e.BringInJobs(Job(id, s, payloads...))
+		return
+	}
+
+	without := s
+	without.PerformAt, without.Slot = e.dueBy(s.PerformAt), ""
+	e.BringInJobs(Job(id, without, payloads...))
+	e.restate(id, s)
+}
+
+// dueBy returns a PerformAt for a job to be claimed now: the given one if it has come, or else 0.
+func (e *Env) dueBy(at core.Instant) core.Instant {
+	if at > e.Now() {
+		return 0
+	}
+	return at
+}
+
+// restate claims the first due job of the shard, which must be that of the id, and puts it back in
+// a state.
+func (e *Env) restate(id string, s core.State) {
+	e.TB.Helper()
+	back := core.PutBack{RetryCount: s.RetryCount, Recoveries: s.Recoveries, Failures: s.Failures, Slot: s.Slot}
+	if now := e.Now(); s.PerformAt > now {
+		back.Delay = s.PerformAt.Sub(now)
+	} else {
+		back.SameTime = true
+	}
 
 	h := e.Acquire("placer")
 	c := h.One()

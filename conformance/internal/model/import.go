@@ -67,7 +67,7 @@ func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 
 // bringInJob adds a job of another queue.
 func (s *shard) bringInJob(j core.Job, now core.Instant) {
-	j.FirstPush = min(j.FirstPush, now)
+	j.FirstPush, j.Slot = min(j.FirstPush, now), ""
 	existing, ok := s.queued[j.ID]
 	j.Payloads = s.merge(existing.Payloads, normal(j.Payloads))
 	if ok {

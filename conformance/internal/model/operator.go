@@ -99,7 +99,7 @@ func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepRep
 			if job.PerformAt == core.MaxInstant && job.RetryCount >= 0 {
 				job.RetryCount, job.Recoveries = -1, 0
 			}
-			job.PerformAt = now
+			job.PerformAt, job.Slot = now, ""
 			s.queued[job.ID] = job
 			return true, true
 		})
@@ -139,8 +139,8 @@ func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Ins
 	})
 	changed = len(left) < len(job.Payloads)
 
-	if job.RetryCount >= 0 && len(left) > 0 && left[0].Compare(job.Payloads[0]) != 0 {
-		job.RetryCount, job.Recoveries, job.PerformAt = -1, 0, min(now, job.PerformAt)
+	if len(left) > 0 && left[0].Compare(job.Payloads[0]) != 0 {
+		job.State = withoutFirst(job.State, now)
 	}
 
 	if job.Payloads = left; len(left) == 0 {
@@ -149,6 +149,18 @@ func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Ins
 		s.queued[job.ID] = job
 	}
 	return changed
+}
+
+// withoutFirst returns the state of a job that has lost its first payload: no retry and no slot are
+// left to wait for.
+func withoutFirst(s core.State, now core.Instant) core.State {
+	if s.RetryCount >= 0 {
+		s.RetryCount, s.Recoveries, s.PerformAt = -1, 0, min(now, s.PerformAt)
+	}
+	if s.Slot != "" {
+		s.PerformAt, s.Slot = min(now, s.PerformAt), ""
+	}
+	return s
 }
 
 // takeQueued removes payloads from a queued job, as far as a bound allows: all payloads, or only
@@ -172,9 +184,7 @@ func (s *shard) takeQueued(
 
 		delete(s.queued, job.ID)
 		if job.Payloads = job.Payloads[1:]; len(job.Payloads) > 0 {
-			if job.RetryCount >= 0 {
-				job.RetryCount, job.Recoveries, job.PerformAt = -1, 0, min(now, job.PerformAt)
-			}
+			job.State = withoutFirst(job.State, now)
 			s.queued[job.ID] = job
 		}
 		return []core.Payload{first}, true

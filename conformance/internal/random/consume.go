@@ -227,6 +227,10 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 		return d.policy.Recover(&c, d.model().Now())
 	}
 
+	if rarely(d, "put off") {
+		return c.PutOff(pick(d, "put off for", 0, time.Second, -time.Second, time.Hour), d.slot())
+	}
+
 	o := core.Outcome{
 		Kind: pick(d, "outcome", core.Done, core.Done, core.Failed, core.Failed, core.Failed,
 			core.Buried, core.Snoozed, core.Untouched, core.Dropped, core.Undecided, core.Awaiting),
@@ -250,6 +254,11 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	}
 
 	return d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
+}
+
+// slot draws the slot of a job, sometimes none.
+func (d *driver) slot() string {
+	return pick(d, "slot", "", "a", "a", "b é", strings.Repeat("s", ports.MaxLimiterKey))
 }
 
 // group draws the group of a burial, sometimes one that core.GroupName changes.

@@ -37,6 +37,7 @@ func (d *driver) imported() ports.ImportRequest {
 				FirstPush:  now.Add(pick(d, "first", -time.Hour, 0, time.Second)),
 				Failures:   pick(d, "failures", randomFailures()...),
 				Tags:       d.tags(),
+				Slot:       d.slot(),
 			}})
 			if rarely(d, "held") {
 				r.Jobs[len(r.Jobs)-1].PerformAt = core.MaxInstant

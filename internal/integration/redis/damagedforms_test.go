@@ -45,10 +45,13 @@ func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 	for name, change := range map[string]func(string) string{
 		"a list that is cut":        func(s string) string { return s[:len(s)-1] },
 		"a list with more behind":   func(s string) string { return s + "x" },
-		"a list with unknown flags": func(s string) string { return string([]byte{s[0] | 0x80}) + s[1:] },
+		"a list with unknown flags": func(s string) string { return string([]byte{s[0] | 0x04}) + s[1:] },
+		"a list with an empty slot": func(s string) string { return string([]byte{s[0] | 0x80}) + "\x00\x00" + s[1:] },
 		"a list of many more":       func(s string) string { return s[:1] + "\xff" + s[2:] },
 		"a first push of no time":   replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xffdata"),
 		"a cut first push":          replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff"),
+		"a cut slot":                replace("\x80\x00\x00\x00\x00\x00\x00\x01\x00\x09slot"),
+		"a long slot":               replace("\x80\x00\x00\x00\x00\x00\x00\x01\x02\x01" + strings.Repeat("s", 513) + "data"),
 		"cut tags":                  replace("\x10\x00\x00\x00\x00\x00\x00\x01\x00\x09tags"),
 		"a cut Meta":                replace("\x04\x00\x00\x00\x00\x00\x00\x01\x00\x09meta"),
 		"a cut error": replace(
@@ -172,7 +175,7 @@ func TestRedisAPartMeetsADamagedClaim(t *testing.T) {
 		"a receipt alone":         func(s string) string { return s[:16] },
 		"no time":                 func(s string) string { return s[:job(s)-8] },
 		"no job":                  func(s string) string { return s[:job(s)] },
-		"unknown flags":           func(s string) string { return s[:job(s)] + "\xa0" + s[job(s)+1:] },
+		"unknown flags":           func(s string) string { return s[:job(s)] + "\xa7" + s[job(s)+1:] },
 		"a cut list":              func(s string) string { return s[:job(s)+3] },
 		"a cut payload behind it": func(s string) string { return s[:len(s)-3] },
 		"a payload beyond the end": func(s string) string {
@@ -224,7 +227,7 @@ func TestRedisTurnTakesNoUnknownFlags(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
 	w.record("j", "b", func(s string) string {
-		return string([]byte{s[0] | 0x80}) + s[1:] + " and enough to seem whole"
+		return string([]byte{s[0] | 0x07}) + s[1:] + " and enough to seem whole"
 	})
 	must(t, w.turn(ports.TurnRequest{Want: 10}))
 	if len(w.claims) != 1 {

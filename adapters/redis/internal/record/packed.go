@@ -27,6 +27,7 @@ const (
 	flagTags
 	flagFailed
 	flagAlone
+	flagSlot
 )
 
 // ErrStored reports a stored value that none of the store's scripts has written.
@@ -77,6 +78,10 @@ func AppendJob(b []byte, j *core.Job) []byte {
 	}
 
 	e.tags(j.Tags)
+	if j.Slot != "" {
+		e.flag(flagSlot)
+		e.b = appendSlot(e.b, j.Slot)
+	}
 	if !j.Fresh() || j.Recoveries > 0 || len(j.Failures) > 0 {
 		e.flag(flagFailed)
 		if j.Alone() {
@@ -124,6 +129,11 @@ func (e *encoder) tags(tags core.Tags) {
 		e.b = binary.BigEndian.AppendUint16(e.b, uint16(len(tags)))
 		e.b = append(e.b, tags...)
 	}
+}
+
+// appendSlot appends a slot behind its length in 2 bytes.
+func appendSlot(b []byte, slot string) []byte {
+	return append(binary.BigEndian.AppendUint16(b, uint16(len(slot))), slot...)
 }
 
 // failures appends the failures of a record. The flag and what else stands before them differ
@@ -222,6 +232,9 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	}
 
 	job.Tags = s.tags(flags)
+	if flags&flagSlot != 0 {
+		job.Slot = s.sized(2)
+	}
 	if flags&flagFailed != 0 {
 		job.RetryCount = int(int32(s.number(4)))
 		job.Recoveries = int(s.number(4))

@@ -76,6 +76,7 @@ func fullJob() core.Job {
 			Recoveries: 2,
 			Failures:   core.Failures{{At: 8, Node: "w", Text: "boom"}, {At: 7}},
 			Tags:       "x\x1fy",
+			Slot:       "key",
 		},
 	}
 }
@@ -95,12 +96,13 @@ func fullLetter() core.DeadLetter {
 // The bytes of a record, which the scripts read and write too.
 const (
 	fullTags     = "\x00\x03x\x1fy"
+	fullSlot     = "\x00\x03key"
 	fullFailures = "\x00\x00\x00\x1f" + "\x00\x00\x00\x00\x00\x00\x00\x08" + "\x01w" + "\x00\x00\x00\x04boom" +
 		"\x00\x00\x00\x00\x00\x00\x00\x07" + "\x00" + "\x00\x00\x00\x00"
 	fullList = "\x00\x00\x00\x02" +
 		"\xbf\xf8\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00p" +
 		"\x40\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x01m"
-	fullJobText = "\x7b" + "\x00\x00\x00\x00\x00\x00\x00\x07" + fullTags +
+	fullJobText = "\xfb" + "\x00\x00\x00\x00\x00\x00\x00\x07" + fullTags + fullSlot +
 		"\x00\x00\x00\x03\x00\x00\x00\x02" + fullFailures + fullList
 	fullLetterText = "\x04kind" + "\x33" + fullTags + fullFailures + fullList
 )

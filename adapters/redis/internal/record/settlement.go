@@ -51,7 +51,7 @@ const (
 // lua/turn/turn_settle.lua reads them.
 func settlementText(x *core.Settlement) []byte {
 	back, buried := Failures(x.PutBack.Failures), Failures(x.BuryFailures)
-	b := make([]byte, 0, 96+len(back)+len(buried))
+	b := make([]byte, 0, 96+len(back)+len(buried)+len(x.PutBack.Slot))
 	b = append(b, byte(x.Rest), storekit.PutBackTime(&x.PutBack))
 
 	// A delay beyond the range of instants is as good as its limit.
@@ -61,6 +61,7 @@ func settlementText(x *core.Settlement) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(x.PutBack.Recoveries))
 	b = appendSized(b, back)
 	b = appendSized(b, buried)
+	b = appendSlot(b, x.PutBack.Slot)
 
 	count := len(b)
 	b = binary.BigEndian.AppendUint32(b, 0)

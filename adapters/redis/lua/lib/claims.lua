@@ -1,6 +1,6 @@
 -- The claims of a shard, in order of id.
--- Uses: CLAIMS, CANCELS, LEASE, ALONE, call, sub, byte, parse, precedes, bounds, readable, packed,
---   note_reader.
+-- Uses: CLAIMS, CANCELS, LEASE, ALONE, known_flags, call, sub, byte, band, parse, precedes, bounds,
+--   readable, packed, note_reader.
 -- Defines: noted, claim_from, claim_weight, claim_alone, check_cancel, read_cancels, claims_after,
 --   hand_over.
 
@@ -22,7 +22,7 @@ end
 -- claim_alone reports whether a claim runs alone. It reports false for one that can't be read.
 local function claim_alone(value)
   local flags = #value > 26 and byte(value, claim_from(value) + 8) or 0
-  return flags >= ALONE and flags < 2 * ALONE
+  return band(flags, ALONE) > 0 and known_flags(flags)
 end
 
 -- check_cancel fails if a stored cancel can't be read.

@@ -1,13 +1,14 @@
 -- How jobs and dead letters are packed: to be stored, in replies, and in the arguments of pushes
 -- and imports. packed.go and letter.go of internal/record have the same formats.
 -- Uses: sub, byte, char, pack, parse, band, floor, precedes, MAX_INSTANT.
--- Defines: WIDE, MANY, LISTED, ANNOTATED, FIRST, TAGS, FAILED, ALONE, damaged, missing, readable,
---   passing, unite_tags, packed.
+-- Defines: WIDE, MANY, LISTED, ANNOTATED, FIRST, TAGS, FAILED, ALONE, SLOT, known_flags, damaged,
+--   missing, readable, passing, unite_tags, packed.
 --
 -- A packed job is a byte of flags, then the parts that they announce, in this order:
 --   score    of the only payload: 7 bytes of whole microseconds, or a double
 --   first    8 bytes, FirstPush if that isn't the job's PerformAt (FIRST)
 --   tags     2 bytes of length and the tags (TAGS)
+--   slot     2 bytes of length and the slot (SLOT)
 --   failure  RetryCount and Recoveries, 4 bytes each, then 4 bytes of length and the failures
 --            (FAILED; with 2 Recoveries or more ALONE)
 --   meta     of the only payload: 2 bytes of length and the Meta (ANNOTATED)
@@ -28,7 +29,11 @@
 -- Metas, if ANNOTATED, are fields "id NUL data" of a hash.
 
 local WIDE, MANY, LISTED = 1, 2, 3 -- kinds
-local ANNOTATED, FIRST, TAGS, FAILED, ALONE = 4, 8, 16, 32, 64
+local ANNOTATED, FIRST, TAGS, FAILED, ALONE, SLOT = 4, 8, 16, 32, 64, 128
+
+-- known_flags reports whether encode can have written these flags of a packed job or dead letter: the
+-- record of a list leaves Metas to the list.
+local function known_flags(flags) return flags % 8 ~= LISTED + ANNOTATED end
 
 -- damaged ends the script, which has not written anything, because the record of an id in a place
 -- can't be read: q for queued, c for claimed, k for the cancel of a claimed one, d for dead, s for
@@ -88,7 +93,7 @@ do
 
   -- fresh returns a fresh job without payloads that is due, and was first pushed, at an instant.
   local function fresh(at)
-    return {at = at, first = at, retry = -1, recoveries = 0, failures = '', tags = '', list = {}, many = false, annotated = false}
+    return {at = at, first = at, retry = -1, recoveries = 0, failures = '', tags = '', slot = '', list = {}, many = false, annotated = false}
   end
 
   -- letter returns a dead letter without payloads and group that changed at an instant.
@@ -109,7 +114,7 @@ do
   local function open(record, text, from)
     local flags, pos, score = byte(text, from), from + 1, nil
     check(flags, 'it is empty')
-    check(flags < 2 * ALONE, 'its flags are unknown')
+    check(known_flags(flags), 'its flags are unknown')
 
     local kind = flags % 4
     record.many, record.annotated = kind == MANY, band(flags, ANNOTATED) > 0
@@ -185,6 +190,8 @@ do
     return record
   end
 
+  local MOST_SLOT = 512 -- ports.MaxLimiterKey
+
   -- decode_head returns the job that is packed at from, with PerformAt at and without its payloads,
   -- their kind, the score of the only one, and the position of its Meta or of the list.
   local function decode_head(text, at, from)
@@ -196,6 +203,10 @@ do
     end
 
     pos = read_tags(job, flags, text, pos)
+    if band(flags, SLOT) > 0 then
+      job.slot, pos = read_sized('>I2', text, pos)
+      check(job.slot ~= '' and #job.slot <= MOST_SLOT, 'its slot is no key of a limiter')
+    end
     if band(flags, FAILED) > 0 then
       job.retry, job.recoveries, pos = parse('>i4I4', text, pos)
       pos = read_failures(job, text, pos)
@@ -224,6 +235,7 @@ do
     local dead = letter(at)
     dead.group = group_of(text)
     local flags, kind, score, pos = open(dead, text, n + 2)
+    check(flags < SLOT, 'its flags are unknown')
     pos = read_tags(dead, flags, text, pos)
     if band(flags, FAILED) > 0 then pos = read_failures(dead, text, pos) end
     return read_payloads(dead, kind, score, text, pos)
@@ -313,6 +325,7 @@ do
   local function encode_state(job)
     local flags, parts = encode_tags(job)
     if job.first ~= job.at then flags, parts = flags + FIRST, pack('>I8', job.first) .. parts end
+    if job.slot ~= '' then flags, parts = flags + SLOT, parts .. pack('>I2', #job.slot) .. job.slot end
 
     if job.retry ~= -1 or job.recoveries > 0 or job.failures ~= '' then
       flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
@@ -352,6 +365,7 @@ do
     end
 
     job.retry, job.recoveries = retry, recoveries
+    if position == 0 then job.slot = '' end
     local flags, parts = encode_state(job)
     local head = char(LISTED + flags) .. parts .. pack('>I4', count - 1)
     return head .. sub(value, list, ended - 1) .. sub(value, behind), size

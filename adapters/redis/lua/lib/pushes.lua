@@ -17,7 +17,7 @@ do
   -- merge changes the state of a queued job as a push for it does (rules 2).
   local function merge(job, now, coming, by, limit, tags)
     job.first, job.tags = math.min(job.first, now), unite_tags(job.tags, tags)
-    if job.retry >= 0 or (by or '0') == '0' then return end
+    if job.retry >= 0 or job.slot ~= '' or (by or '0') == '0' then return end
     if by == '1' then job.at = math.min(job.at, coming)
     else job.at = math.max(job.at, math.min(coming, instant(job.first + limit))) end
   end

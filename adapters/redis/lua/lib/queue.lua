@@ -79,7 +79,9 @@ do
 
   -- store_rest plans to store what an operator has left of a job whose first payload he removed.
   local function store_rest(item, now, index)
-    if item.job.retry >= 0 then item.job.retry, item.job.recoveries, item.job.at = -1, 0, math.min(item.job.at, now) end
+    local job = item.job
+    if job.slot ~= '' then job.slot, job.at = '', math.min(job.at, now) end
+    if job.retry >= 0 then job.retry, job.recoveries, job.at = -1, 0, math.min(job.at, now) end
     store(item, item.old.place, index)
   end
 

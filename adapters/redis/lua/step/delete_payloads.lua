@@ -24,7 +24,8 @@ local jobs, bound, handled = queue.load(ids, queued), bounds.new(), 0
 for n, id in ipairs(ids) do
   local item, names = jobs[id], named[n]
   if item and is_about(item.job) then
-    local lowest = item.job.retry >= 0 and items.first(item, 1, 0)[1] -- that of a fresh job does not matter
+    -- The first payload of a fresh job without a slot does not matter.
+    local lowest = (item.job.retry >= 0 or item.job.slot ~= '') and items.first(item, 1, 0)[1]
     if #items.take_named(item, names.data, bound, names.scores) > 0 then
       if items.count(item) == 0 then queue.remove(item, index)
       elseif lowest and item.gone[lowest.data] then queue.store_rest(item, now, index)

@@ -2,7 +2,7 @@
 -- Puts jobs that another queue had into this one.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count
 -- ARGV: 1 now or '', 2 "shards generation", 3 whether only if the shard is paused (1 or 0); then
---   for each: id, PerformAt, the packed job
+--   for each: id, PerformAt, the packed job, which has no slot
 -- Returns {'ok', now, handled, 0, reached}, {'unknown'}, {'mismatch', "shards generation"} or
 --   {'running'}
 -- Uses: JOBS, READY, PARKED, CLAIMS, call, clock, read_meta, wake, plan, unite_tags, packed, items,
@@ -28,8 +28,8 @@ local jobs, ready = queue.load(ids, queued), false
 local function merge(job, incoming)
   local held, incoming_held = queue.is_held(job), queue.is_held(incoming)
   if incoming_held and not held or incoming_held == held and incoming.retry > job.retry then
-    job.at, job.retry, job.failures = incoming.at, incoming.retry, incoming.failures
-  elseif job.retry < 0 then
+    job.at, job.retry, job.slot, job.failures = incoming.at, incoming.retry, '', incoming.failures
+  elseif job.retry < 0 and job.slot == '' then
     job.at = math.min(job.at, incoming.at)
   end
 

@@ -46,7 +46,7 @@ local function requeue(letter)
     jobs[id] = item
   end
 
-  if not queue.is_held(item.job) then item.job.at, item.job.retry, item.job.failures = now, -1, '' end
+  if not queue.is_held(item.job) then item.job.at, item.job.retry, item.job.slot, item.job.failures = now, -1, '', '' end
   item.changed = true
   item.job.first, item.job.tags = math.min(item.job.first, now), unite_tags(item.job.tags, letter.job.tags)
   return item

@@ -1,6 +1,6 @@
 -- The second half of a turn: due jobs are claimed.
--- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, missing, call, byte, pack,
---   precedes, reader, plan, packed, items, queue, NOTED, note.
+-- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, known_flags, damaged, missing, call,
+--   byte, band, pack, precedes, reader, plan, packed, items, queue, NOTED, note.
 -- Defines: claim_jobs.
 
 -- candidates returns the ids of the jobs that may be claimed and their PerformAt, in the order in
@@ -61,7 +61,7 @@ local function claim_jobs(turn)
     local packed_job = packed_at(k)
     if not packed_job then missing('q', ids[k], 'its record is lost') end
     local flags = byte(packed_job)
-    if not flags or flags >= 2 * ALONE then damaged('q', ids[k], 'its flags are unknown') end
+    if not flags or not known_flags(flags) then damaged('q', ids[k], 'its flags are unknown') end
     return flags
   end
 
@@ -69,7 +69,7 @@ local function claim_jobs(turn)
   local function runs_alone(k)
     local item = moved[ids[k]]
     if item then return item.job.recoveries >= 2 end
-    return flags_of(k) >= ALONE
+    return band(flags_of(k), ALONE) > 0
   end
 
   -- nothing_claimed reports whether no job of the shard is claimed.
@@ -94,7 +94,7 @@ local function claim_jobs(turn)
     cut = #got < total
     items.leave(item, got, true)
     if cut then
-      item.job.retry, item.job.recoveries = -1, math.min(item.job.recoveries, 1)
+      item.job.retry, item.job.recoveries, item.job.slot = -1, math.min(item.job.recoveries, 1), ''
       queue.store(item, PARKED, index)
     elseif item.old then queue.remove(item, index) end
     return claim

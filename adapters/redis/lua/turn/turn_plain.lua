@@ -13,7 +13,7 @@ local function plain_turn()
   local base = sub(META, 1, -2)
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
   local ANNOTATED, FIRST, TAGS, ALONE = 4, 8, 16, 64 -- flags of a packed job, see lib/packed.lua
-  local OTHERS = 2 + 32 + ALONE + 128 -- those of several payloads or a failure, and unknown ones
+  local OTHERS = 2 + 32 + ALONE + 128 -- those of several payloads, a failure or a slot
   local PROCESSED, FAILED = 1, 2 -- bits of a settlement's code, as in settlement.go of internal/record; the third is of no usual turn
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[11])
@@ -96,7 +96,7 @@ local function plain_turn()
 
     size = size + #packed_job - skip
     if taken == want or at > now or simple and taken > 0 and size > bytes then
-      if flags >= ALONE then return end
+      if bit.band(flags, ALONE) > 0 then return end
       head = at
       break
     end

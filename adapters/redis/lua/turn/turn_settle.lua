@@ -24,7 +24,8 @@ end
 -- the queue, the payloads that are buried, and the failures and the group of their dead letter.
 -- claim_value is the stored claim, which can be read. what is the code of the payloads that are
 -- not excepted, the time (0 after the delay, 1 PerformAt stays, 2 awaits), delay, RetryCount,
--- Recoveries, failures, those of the buried, the exceptions as position and code, and the group.
+-- Recoveries, failures, those of the buried, the slot, the exceptions as position and code, and the
+-- group.
 local function dispose(claim_value, what, now)
   local REQUEUE, BURY, SAME, AWAITS = 1, 2, 1, 2
   local from = claim_from(claim_value)
@@ -37,6 +38,8 @@ local function dispose(claim_value, what, now)
 
   n, pos = parse('>I4', what, pos + n)
   local reason, count = kept(sub(what, pos, pos + n - 1)), nil
+  n, pos = parse('>I2', what, pos + n)
+  job.slot = sub(what, pos, pos + n - 1)
   count, pos = parse('>I4', what, pos + n)
   for _ = 1, count do
     local position, code
@@ -249,7 +252,8 @@ local function merge_left(left, now)
       local there = item.job
       local awaits = job.awaits and there.first ~= job.first -- core.PutBack.Merge
       there.at = awaits and math.min(there.at, job.at) or job.at
-      there.retry, there.failures, there.tags = job.retry, job.failures, unite_tags(there.tags, job.tags)
+      there.retry, there.slot, there.failures = job.retry, job.slot, job.failures
+      there.tags = unite_tags(there.tags, job.tags)
       there.recoveries, there.first = math.max(there.recoveries, job.recoveries), math.min(there.first, job.first)
       items.unite(item, job.list)
     elseif #job.list > 0 then

@@ -79,6 +79,7 @@ type jobVector struct {
 	RetryCount int          `json:"retry_count"`
 	Recoveries int
 	Errors     []string
+	Slot       string
 }
 
 func (v *jobVector) payloads() []core.Payload {
@@ -98,7 +99,13 @@ func (v *jobVector) entries(id string) []core.Entry {
 }
 
 func (v *jobVector) state() core.State {
-	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Failures: textFailures(v.Errors)}
+	return core.State{
+		PerformAt:  v.PerformAt,
+		RetryCount: v.RetryCount,
+		Recoveries: v.Recoveries,
+		Failures:   textFailures(v.Errors),
+		Slot:       v.Slot,
+	}
 }
 
 // textFailures returns failures with only these texts, the newest first.
@@ -140,7 +147,7 @@ func mergeVector(e *env.Env, id string, v *mergeVectorCase) {
 	case "failed", "returned", "recovered":
 		mergeReturned(e, id, v)
 	case "imported":
-		e.BringInJobs(env.Job(id, v.Queued.state(), v.Queued.payloads()...))
+		e.Bring(id, v.Queued.state(), v.Queued.payloads()...)
 		e.BringInJobs(env.Job(id, v.Coming.state(), v.Coming.payloads()...))
 	default:
 		e.TB.Fatalf("unknown kind of merge %q", v.Kind)
@@ -196,7 +203,10 @@ func mergeReturned(e *env.Env, id string, v *mergeVectorCase) {
 	e.Push(v.Queued.entries(id)...)
 	e.Clock.Set(v.Now.Time())
 	h.Settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
-		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Failures: textFailures(v.Coming.Errors),
+		Delay:      v.Coming.PerformAt.Sub(v.Now),
+		RetryCount: v.Coming.RetryCount,
+		Failures:   textFailures(v.Coming.Errors),
+		Slot:       v.Coming.Slot,
 	}})
 	h.Release()
 
@@ -294,7 +304,7 @@ func firstVector(e *env.Env, id string, v *firstVectorCase) {
 		{"Delete", e.Store.Delete, ports.JobStep{First: [][]byte{first.Data}}, false},
 		{"Delete of payloads", e.Store.Delete, ports.JobStep{Payloads: [][]core.Payload{{first}}}, false},
 	} {
-		e.BringInJobs(env.Job(id, v.Job.state(), v.Job.payloads()...))
+		e.Bring(id, v.Job.state(), v.Job.payloads()...)
 		way.step.Shard, way.step.IDs = e.Shard, []string{id}
 
 		reply, err := way.do(e.Ctx, way.step)
@@ -316,7 +326,8 @@ func firstVector(e *env.Env, id string, v *firstVectorCase) {
 type awaitVectorCase struct {
 	Now            core.Instant `json:"now_us"`
 	FirstPush      core.Instant `json:"first_push_us"`
-	Delay          int64        `json:"delay_us"`
+	Slot           string
+	Delay          int64 `json:"delay_us"`
 	Queued, Merged *struct {
 		PerformAt core.Instant `json:"perform_at_us"`
 		FirstPush core.Instant `json:"first_push_us"`
@@ -326,7 +337,8 @@ type awaitVectorCase struct {
 func awaitVector(e *env.Env, id string, v *awaitVectorCase) {
 	e.TB.Helper()
 	e.Clock.Set(v.Now.Time())
-	e.BringInJobs(env.Job(id, core.State{RetryCount: 3, FirstPush: v.FirstPush, Failures: env.Failures("boom")}, env.Pay("p", 1)))
+	state := core.State{RetryCount: 3, FirstPush: v.FirstPush, Failures: env.Failures("boom"), Slot: v.Slot}
+	e.Bring(id, state, env.Pay("p", 1))
 
 	h := e.Acquire("n1")
 	c := h.One()

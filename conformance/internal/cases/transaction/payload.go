@@ -20,6 +20,11 @@ func payloadCases() []env.Case {
 			Rule:  "RULES 3: RetryCount is -1 once the first payload is settled",
 			Check: payloadRestarts,
 		},
+		{
+			Name:  "takes the slot with the first payload",
+			Rule:  "RULES 1: the slot belongs to the first payload",
+			Check: payloadSlot,
+		},
 		{Name: "hands over a job without the payloads that were settled", Rule: rulePayload, Check: payloadOrphan},
 		{Name: "applies the settlement of the claimed receipt", Rule: env.RuleReceipts, Check: payloadReceipts},
 		{
@@ -113,6 +118,19 @@ func payloadRestarts(e *env.Env) {
 	h.Settle(env.Untouched(left))
 	state.RetryCount = -1
 	e.Same("the job put back", e.Queued("a"), env.Job("a", state, env.Pay("r", 3)))
+}
+
+func payloadSlot(e *env.Env) {
+	state := env.Fresh(env.Start)
+	state.Slot = "tenant"
+	e.Place("a", state, env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3))
+	h := e.Acquire("n1")
+	left := settlePayload(e, h.One(), 1)
+	e.Same("the slot without a later payload", e.Claimed("a").Slot, "tenant")
+	left = settlePayload(e, left, 0)
+	e.Same("the claimed job without its first payload", e.Claimed("a"), left)
+	h.Settle(env.Untouched(left))
+	e.Same("the job put back", e.Queued("a"), env.Job("a", env.Fresh(env.Start), env.Pay("r", 3)))
 }
 
 func payloadOrphan(e *env.Env) {

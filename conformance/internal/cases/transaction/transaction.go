@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +44,36 @@ func transactionTags(e *env.Env) {
 	e.Must(tx.Commit(e.Ctx), "Commit")
 	e.Same("pushed onto jobs",
 		[]core.Tags{e.Queued("a").Tags, e.Queued("b").Tags}, []core.Tags{env.Tags("x y z"), env.Tags("x z")})
+}
+
+// transactionSlot puts a job back with a slot in a transaction, and pushes for it in others, before and
+// after it is merged.
+func transactionSlot(e *env.Env) {
+	e.Push(env.Entry("a", "p", 1), env.Entry("a", "q", 2))
+	h := e.Acquire("n1")
+	c := h.One()
+	within(e, func(tx env.Transaction) error {
+		return tx.Settle(e.Ctx, e.Shard, []core.Settlement{c.PutOff(time.Hour, "tenant")})
+	})
+
+	want := env.Fresh(env.Start.Add(time.Hour))
+	want.Slot = "tenant"
+	payloads := env.TwoPayloads()
+	for i := range 3 {
+		r := e.PushRequest(env.Orders, env.EntryAt("a", fmt.Sprint("r", i), 3, 5), env.Urgent("a", fmt.Sprint("s", i), 4, time.Hour))
+		r.Rule = core.PushRule{Kind: core.Earliest}
+		within(e, func(tx env.Transaction) error {
+			_, err := tx.Push(e.Ctx, r)
+			return err
+		})
+		e.Same("the claims before the slot", h.Claim(1), nil)
+		e.Same("the state", e.Queued("a").State, want)
+		payloads = slices.Insert(payloads, 2+i, env.Pay(fmt.Sprint("r", i), 3))
+		payloads = append(payloads, env.Pay(fmt.Sprint("s", i), 4))
+	}
+
+	e.Clock.Advance(time.Hour)
+	e.Same("the claim", h.One().Job, env.Job("a", want, payloads...))
 }
 
 const ruleSettler = "Settler: settlements of one shard, all or none; each (ID, Receipt) must be claimed"
@@ -168,6 +199,19 @@ func transactionCases() []env.Case {
 		{Name: "is not overtaken by a later push", Rule: env.RuleCommitted, Check: transactionPush},
 		{Name: "an urgent push merges by Earliest", Rule: env.RuleUrgent, Check: transactionUrgent},
 		{Name: "tags are with what is pushed and settled", Rule: env.RuleTags, Check: transactionTags},
+		{
+			Name:  "keeps the slot of a job put back",
+			Rule:  "RULES 2: while a job has a slot, no push changes its time",
+			Check: transactionSlot,
+		},
+		{
+			Name: "keeps the slot of a job put back in a queue with a merge rule",
+			Rule: "RULES 2: while a job has a slot, no push changes its time",
+			Check: func(e *env.Env) {
+				e.By(core.MergeRule{Stays: core.Highest, Keep: 10})
+				transactionSlot(e)
+			},
+		},
 		{
 			Name:  "keeps the backoff of a job put back",
 			Rule:  "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay",

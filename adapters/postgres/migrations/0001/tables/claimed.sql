@@ -16,6 +16,7 @@ CREATE TABLE {schema}.claimed (
   owner         text NOT NULL,
   failures      jsonb,
   tags          text NOT NULL DEFAULT '',
+  slot          text,
   data          bytea NOT NULL,
   meta          bytea,
   more_scores   double precision[],
@@ -35,7 +36,7 @@ CREATE INDEX claimed_exceptional ON {schema}.claimed (shard, id) WHERE recoverie
 COMMENT ON COLUMN {schema}.claimed.token IS 'With number: the receipt, the lease and turn that claimed the job';
 COMMENT ON COLUMN {schema}.claimed.size IS 'The bytes of all payloads; NULL where data is the only one';
 COMMENT ON COLUMN {schema}.claimed.since IS 'When the job was claimed';
-COMMENT ON COLUMN {schema}.claimed.failures IS 'As jobs.failures; and tags likewise';
+COMMENT ON COLUMN {schema}.claimed.failures IS 'As jobs.failures; and tags and slot likewise';
 COMMENT ON COLUMN {schema}.claimed.cancel_drop IS 'NULL if the job is not cancelled, else whether it is dropped when it ends';
 COMMENT ON COLUMN {schema}.claimed.begun IS 'Whether a turn has marked the job as begun; NULL is no, as it is for every job that was never recovered';
 COMMENT ON COLUMN {schema}.claimed.handed_token IS 'With handed_number: the lease and turn that handed the job over, number 0 for its acquire';

@@ -17,6 +17,7 @@ CREATE TABLE {schema}.inbox (
   id          text COLLATE "C" NOT NULL DEFAULT '',
   failures    jsonb,
   tags        text NOT NULL DEFAULT '',
+  slot        text,
   data        bytea NOT NULL DEFAULT '',
   meta        bytea,
   letter      {schema}.dead_letters,

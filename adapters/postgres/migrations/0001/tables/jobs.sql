@@ -17,6 +17,7 @@ CREATE TABLE {schema}.jobs (
   meta              bytea,
   failures          jsonb,
   tags              text NOT NULL DEFAULT '',
+  slot              text,
   prior_retry_count int,
   PRIMARY KEY (shard, id),
   CONSTRAINT jobs_payload CHECK (data IS NOT NULL OR has_more),
@@ -36,4 +37,5 @@ COMMENT ON COLUMN {schema}.jobs.has_more IS 'Whether the table payloads may hold
 COMMENT ON COLUMN {schema}.jobs.parked IS 'Whether a turn has passed over the job since its id is claimed; false for the others of such ids';
 COMMENT ON COLUMN {schema}.jobs.failures IS 'The last failures, the newest first, each as {"at", "node", "text"}; NULL if there is none';
 COMMENT ON COLUMN {schema}.jobs.tags IS 'core.Tags: in order of their bytes, with chr(31) between them';
+COMMENT ON COLUMN {schema}.jobs.slot IS 'The key of the rate whose slot perform_at is, so that no push changes it; NULL if the job does not wait for a slot';
 COMMENT ON COLUMN {schema}.jobs.prior_retry_count IS 'retry_count before the last merge, by which an upsert sees what it met; NULL if nothing has merged into the job';

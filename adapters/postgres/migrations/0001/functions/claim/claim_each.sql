@@ -74,9 +74,9 @@ BEGIN
       CONTINUE;
     END IF;
     INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, size, id, node,
-      owner, failures, tags, data, meta, more_scores, more_data, more_meta)
+      owner, failures, tags, slot, data, meta, more_scores, more_data, more_meta)
     VALUES (p_token, p_number, j.perform_at, j.first_push, p_now, p.scores[1], p_shard, j.retry_count, j.recoveries, p.size, j.id, p_node,
-      p_owner, j.failures, j.tags, p.data[1], p.meta[1], p.scores[2:], p.data[2:], p.meta[2:]);
+      p_owner, j.failures, j.tags, j.slot, p.data[1], p.meta[1], p.scores[2:], p.data[2:], p.meta[2:]);
     ids := ids || j.id;
     v_jobs := v_jobs + 1; v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
     IF j.recoveries >= c_alone THEN

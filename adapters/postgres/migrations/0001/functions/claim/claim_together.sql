@@ -18,9 +18,9 @@ BEGIN
     RETURNING j.*
   ), put AS (
     INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id,
-      node, owner, failures, tags, data, meta)
+      node, owner, failures, tags, slot, data, meta)
     SELECT p_token, p_number, j.perform_at, j.first_push, p_now, j.score, j.shard, j.retry_count, j.recoveries, j.id,
-      p_node, p_owner, j.failures, j.tags, j.data, j.meta FROM taken j
+      p_node, p_owner, j.failures, j.tags, j.slot, j.data, j.meta FROM taken j
     RETURNING id, retry_count, octet_length(data) AS size
   )
   SELECT array_agg(c.id), sum(c.size), - count(*) FILTER (WHERE c.retry_count < 0), - count(*) FILTER (WHERE c.retry_count >= 0)

@@ -39,6 +39,7 @@ BEGIN
   ELSIF n > 0 THEN
     UPDATE {schema}.jobs j SET low = v_low, retry_count = CASE WHEN p_fresh THEN -1 ELSE j.retry_count END,
       recoveries = CASE WHEN p_fresh THEN least(j.recoveries, 1) ELSE j.recoveries END,
+      slot = CASE WHEN NOT p_fresh THEN j.slot END,
       data = CASE WHEN NOT v_inline THEN j.data END, meta = CASE WHEN NOT v_inline THEN j.meta END
     WHERE j.shard = p_shard AND j.id = p_id;
   END IF;

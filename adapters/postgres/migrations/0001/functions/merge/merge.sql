@@ -22,8 +22,8 @@ BEGIN
       WINDOW w AS (PARTITION BY id ORDER BY ordinality)
     ) c WHERE nth = 1
   ), put AS (
-    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, failures, tags)
-    SELECT p_shard, id, perform_at, first_push, retry_count, recoveries, n > 1, score, score, data, meta, failures, tags
+    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, failures, tags, slot)
+    SELECT p_shard, id, perform_at, first_push, retry_count, recoveries, n > 1, score, score, data, meta, failures, tags, slot
     FROM first ORDER BY id
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,

@@ -13,14 +13,14 @@ DECLARE
   v_job      record;
 BEGIN
   fresh := 0; retrying := 0; earlier := false; added := false; superseded := 0;
-  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, failures, tags)
-  VALUES (p_shard, a.id, a.perform_at, a.first_push, a.retry_count, a.recoveries, false, a.score, a.score, a.data, a.meta, a.failures, a.tags)
+  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, failures, tags, slot)
+  VALUES (p_shard, a.id, a.perform_at, a.first_push, a.retry_count, a.recoveries, false, a.score, a.score, a.data, a.meta, a.failures, a.tags, a.slot)
   ON CONFLICT (shard, id) DO UPDATE SET
     prior_retry_count = j.retry_count,
     parked = j.parked AND a.kind = 'push', -- the id of another arrival may be free; if not, claims skip it again
     recoveries = greatest(j.recoveries, excluded.recoveries),
     tags = {schema}.unite_tags(j.tags, excluded.tags)
-  RETURNING j.perform_at, j.first_push, j.retry_count, j.prior_retry_count INTO v_job;
+  RETURNING j.perform_at, j.first_push, j.retry_count, j.slot, j.prior_retry_count INTO v_job;
 
   is_new := v_job.prior_retry_count IS NULL;
   due := v_job.perform_at;
@@ -38,10 +38,10 @@ BEGIN
     fresh := (a.retry_count < 0)::int - (v_job.retry_count < 0)::int;
     retrying := - fresh;
     UPDATE {schema}.jobs q SET perform_at = due, first_push = least(v_job.first_push, a.first_push), retry_count = a.retry_count,
-      failures = a.failures
+      failures = a.failures, slot = a.slot
     WHERE q.shard = p_shard AND q.id = a.id;
   ELSE
-    IF v_job.retry_count < 0 AND a.rule <> c_keep THEN
+    IF v_job.retry_count < 0 AND v_job.slot IS NULL AND a.rule <> c_keep THEN
       due := {schema}.apply_push_rule(a.rule, a.rule_limit, v_job.perform_at, a.perform_at, least(v_job.first_push, a.first_push));
     END IF;
     IF due <> v_job.perform_at OR a.first_push < v_job.first_push THEN

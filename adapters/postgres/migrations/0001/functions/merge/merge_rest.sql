@@ -14,12 +14,12 @@ DECLARE
 BEGIN
   fresh := 0;
   FOR a IN
-    SELECT u.id, u.kind, u.rule, u.rule_limit, u.perform_at, u.first_push, u.retry_count, u.recoveries, u.failures, u.tags,
+    SELECT u.id, u.kind, u.rule, u.rule_limit, u.perform_at, u.first_push, u.retry_count, u.recoveries, u.failures, u.tags, u.slot,
       row_number() OVER w AS nth, count(*) OVER (PARTITION BY u.id) AS n
     FROM unnest(p_arrivals) WITH ORDINALITY u WINDOW w AS (PARTITION BY u.id ORDER BY u.ordinality)
   LOOP
     IF a.nth = 1 THEN
-      SELECT q.perform_at, q.first_push, q.retry_count, q.recoveries, q.failures, q.tags, q.prior_retry_count IS NOT NULL AS met, false AS changed, false AS pushed_since INTO j
+      SELECT q.perform_at, q.first_push, q.retry_count, q.recoveries, q.failures, q.tags, q.slot, q.prior_retry_count IS NOT NULL AS met, false AS changed, false AS pushed_since INTO j
       FROM {schema}.jobs q WHERE q.shard = p_shard AND q.id = a.id;
       v_fresh := j.retry_count < 0;
     END IF;
@@ -38,7 +38,8 @@ BEGIN
         j.perform_at := CASE WHEN j.pushed_since THEN least(j.perform_at, a.perform_at) ELSE a.perform_at END;
         j.retry_count := a.retry_count;
         j.failures := a.failures;
-      ELSIF j.retry_count < 0 AND a.rule <> c_keep THEN
+        j.slot := a.slot;
+      ELSIF j.retry_count < 0 AND j.slot IS NULL AND a.rule <> c_keep THEN
         j.perform_at := {schema}.apply_push_rule(a.rule, a.rule_limit, j.perform_at, a.perform_at, j.first_push);
       END IF;
     END IF;
@@ -46,7 +47,7 @@ BEGIN
     CONTINUE WHEN a.nth < a.n;
     IF j.changed THEN
       UPDATE {schema}.jobs q SET perform_at = j.perform_at, first_push = j.first_push, retry_count = j.retry_count,
-        recoveries = j.recoveries, failures = j.failures, tags = j.tags
+        recoveries = j.recoveries, failures = j.failures, tags = j.tags, slot = j.slot
       WHERE q.shard = p_shard AND q.id = a.id;
     END IF;
 

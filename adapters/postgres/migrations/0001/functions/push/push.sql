@@ -41,7 +41,7 @@ BEGIN
     FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta) e (index, id, at, delay, score, data, meta)
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,
-      perform_at = CASE WHEN p_rule = c_keep OR j.retry_count >= 0 THEN j.perform_at
+      perform_at = CASE WHEN p_rule = c_keep OR j.retry_count >= 0 OR j.slot IS NOT NULL THEN j.perform_at
         ELSE {schema}.apply_push_rule(p_rule, p_limit, j.perform_at, excluded.perform_at, least(j.first_push, v_now)) END,
       first_push = least(j.first_push, v_now),
       low = least(j.low, excluded.low),

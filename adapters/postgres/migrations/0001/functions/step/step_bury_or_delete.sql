@@ -37,7 +37,7 @@ BEGIN
 
   v_reply.reached := 0;
   FOREACH v_id IN ARRAY p_ids LOOP
-    SELECT q.perform_at, q.retry_count, q.first_push, q.recoveries, q.failures, q.tags INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
+    SELECT q.perform_at, q.retry_count, q.first_push, q.recoveries, q.failures, q.tags, q.slot INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
     IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed)
       AND (j.retry_count >= 0 AND j.perform_at = c_never OR NOT p_held) THEN
       IF p_first IS NOT NULL THEN
@@ -76,8 +76,10 @@ BEGIN
         v_retrying := v_retrying - 1;
       END IF;
 
-      IF p.stays AND j.retry_count >= 0 THEN
-        UPDATE {schema}.jobs q SET perform_at = least(q.perform_at, v_locked.now), recoveries = 0 WHERE q.shard = v_locked.shard AND q.id = v_id;
+      IF p.stays AND (j.retry_count >= 0 OR j.slot IS NOT NULL) THEN -- core.State.WithoutFirst
+        UPDATE {schema}.jobs q SET perform_at = least(q.perform_at, v_locked.now), slot = NULL,
+          recoveries = CASE WHEN j.retry_count < 0 THEN q.recoveries ELSE 0 END
+        WHERE q.shard = v_locked.shard AND q.id = v_id;
         v_reply.earliest := v_locked.now;
       END IF;
     END IF;

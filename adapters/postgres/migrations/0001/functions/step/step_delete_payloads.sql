@@ -2,7 +2,7 @@
 -- pushed before p_before, 0 for any, and that have failed if p_failed is set, or are held if p_held
 -- is set; from the nth of them the next p_counts[n] of p_data, if they have the scores of p_scores.
 -- A job without payloads is removed. A job that has failed and loses its first payload becomes
--- fresh and due (core.State.WithoutFirst).
+-- fresh and due, and one that has a slot becomes due without it (core.State.WithoutFirst).
 CREATE FUNCTION {schema}.step_delete_payloads(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint, p_failed boolean, p_held boolean,
   p_counts int[], p_scores double precision[], p_data bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
@@ -18,7 +18,7 @@ DECLARE
   v_inline boolean; -- whether the payload in the job's row goes
   v_places tid[];   -- those of the table payloads that go
   v_more   boolean;
-  v_first  bytea;   -- the first payload of a job that has failed
+  v_first  bytea;   -- the first payload of a job that has failed or has a slot
   v_rest   boolean; -- whether it goes, and others stay
   v_fresh  int := 0;
   v_gone   int := 0;
@@ -37,7 +37,7 @@ BEGIN
     v_scores := p_scores[v_place + 1 : v_place + p_counts[n]];
     v_data := p_data[v_place + 1 : v_place + p_counts[n]];
     v_place := v_place + p_counts[n];
-    SELECT q.perform_at, q.retry_count, q.first_push, q.score, q.data INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
+    SELECT q.perform_at, q.retry_count, q.first_push, q.slot, q.score, q.data INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
     CONTINUE WHEN NOT FOUND OR p_before > 0 AND j.first_push >= p_before OR p_failed AND j.retry_count < 0
       OR p_held AND (j.retry_count < 0 OR j.perform_at < c_never);
 
@@ -51,7 +51,7 @@ BEGIN
 
     v_reply.handled := v_reply.handled + 1;
     v_first := NULL;
-    IF j.retry_count >= 0 THEN
+    IF j.retry_count >= 0 OR j.slot IS NOT NULL THEN
       SELECT f.data INTO v_first FROM {schema}.payloads_of(v_locked.shard, p_ids[n], 1) f;
     END IF;
 
@@ -64,12 +64,13 @@ BEGIN
     ELSE
       UPDATE {schema}.jobs q SET has_more = v_more, data = CASE WHEN NOT v_inline THEN q.data END, meta = CASE WHEN NOT v_inline THEN q.meta END
       WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
-      v_rest := j.retry_count >= 0 AND v_first IS DISTINCT FROM (SELECT f.data FROM {schema}.payloads_of(v_locked.shard, p_ids[n], 1) f);
+      v_rest := (j.retry_count >= 0 OR j.slot IS NOT NULL) AND v_first IS DISTINCT FROM (SELECT f.data FROM {schema}.payloads_of(v_locked.shard, p_ids[n], 1) f);
       IF v_rest THEN
-        UPDATE {schema}.jobs q SET retry_count = -1, recoveries = 0, perform_at = least(q.perform_at, v_locked.now)
+        UPDATE {schema}.jobs q SET retry_count = -1, recoveries = CASE WHEN j.retry_count < 0 THEN q.recoveries ELSE 0 END,
+          slot = NULL, perform_at = least(q.perform_at, v_locked.now)
         WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
         v_reply.earliest := v_locked.now;
-        v_eased := v_eased + 1;
+        v_eased := v_eased + (j.retry_count >= 0)::int;
       END IF;
     END IF;
   END LOOP;

@@ -1,6 +1,6 @@
 -- Makes queued jobs due (ports.Operator.Expedite): those of p_ids that were first pushed before
 -- p_before, 0 for any, and that have failed if p_failed is set, or are held if p_held is set. Held
--- jobs become fresh.
+-- jobs become fresh, and slots are gone.
 CREATE FUNCTION {schema}.step_expedite(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint, p_failed boolean,
   p_held boolean)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
@@ -27,7 +27,7 @@ BEGIN
     WHERE perform_at > v_locked.now AND (p_before = 0 OR first_push < p_before) AND (retry_count >= 0 OR NOT p_failed)
       AND (retry_count >= 0 AND perform_at = c_never OR NOT p_held)
   ), changed AS (
-    UPDATE {schema}.jobs j SET perform_at = v_locked.now, retry_count = CASE WHEN j.perform_at = c_never THEN -1 ELSE j.retry_count END,
+    UPDATE {schema}.jobs j SET perform_at = v_locked.now, slot = NULL, retry_count = CASE WHEN j.perform_at = c_never THEN -1 ELSE j.retry_count END,
       recoveries = CASE WHEN j.perform_at = c_never AND j.retry_count >= 0 THEN 0 ELSE j.recoveries END
     WHERE j.shard = v_locked.shard AND j.id = ANY (ARRAY(SELECT id FROM chosen))
   )

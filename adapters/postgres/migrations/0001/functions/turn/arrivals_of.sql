@@ -30,6 +30,7 @@ BEGIN
     v_put_back.recoveries := s.recoveries;
     v_put_back.failures := s.failures;
     v_put_back.tags := c.tags;
+    v_put_back.slot := s.slot;
   END IF;
   IF position(c_bury IN s.dispositions) > 0 THEN
     v_buried := {schema}.new_arrival(c.shard, 'buried', c.id);

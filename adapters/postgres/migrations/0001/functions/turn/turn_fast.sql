@@ -105,12 +105,12 @@ BEGIN
         DELETE FROM {schema}.jobs j
         WHERE j.ctid = ANY (v_locked)
           AND (j.shard = v_shard AND j.perform_at <= v_now AND NOT j.has_more AND j.recoveries = 0 AND j.retry_count < 0) IS TRUE -- for no index
-        RETURNING j.perform_at, j.first_push, j.score, j.id, j.failures, j.tags, j.data, j.meta
+        RETURNING j.perform_at, j.first_push, j.score, j.id, j.failures, j.tags, j.slot, j.data, j.meta
       )
       INSERT INTO {schema}.claimed AS c (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id,
-        node, owner, failures, tags, data, meta)
+        node, owner, failures, tags, slot, data, meta)
       SELECT p_token, p_number, k.perform_at, k.first_push, v_now, k.score, v_shard, -1, 0, k.id,
-        p_node, p_owner, k.failures, k.tags, k.data, k.meta FROM taken k
+        p_node, p_owner, k.failures, k.tags, k.slot, k.data, k.meta FROM taken k
       RETURNING NULL::json, c.*;
       GET DIAGNOSTICS v_count = ROW_COUNT;
     END IF;
