@@ -319,6 +319,7 @@ func limiterUsesOfHandles(e *env.Env) {
 	used(e, "the uses of the first handle", "", 9, 0)
 
 	e.Clock.Advance(-time.Hour)
+	stop(e, "", 0)
 	used(e, "the uses after the clock has stepped back", "", 9, 0)
 	e.Clock.Advance(time.Second)
 	used(e, "the uses a second later", "", 9, 1)
@@ -483,6 +484,7 @@ func limiterList(e *env.Env) {
 	used(e, "the uses", "", 2, 2)
 	stop(e, "briefly", time.Second)
 	queue.Started, queue.Last, queue.Changed = e.Now().Add(2*time.Second), e.Now(), e.Now()
+	limits(e, 1, queue)
 	limits(e, 0, queue, ports.LimiterView{Key: "briefly", Limiter: core.Limiter{
 		Stopped: e.Now().Add(time.Second),
 		Changed: e.Now(),
