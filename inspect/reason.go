@@ -55,7 +55,8 @@ const (
 	// AtLimit is a due job of a queue with as many running batches over all servers as its limit
 	// allows.
 	AtLimit
-	// AtRate is a due job of a queue whose rate allows no start now, or whose rate is stopped.
+	// AtRate is a due job of a queue whose rate allows no start now, or whose rate is stopped. It is also
+	// a job that waits for a slot of the rate of its key.
 	AtRate
 	// OwnerDrains is a due job of a shard whose owner drains. The owner claims no more jobs, and
 	// another server takes the shard when the running handlers have returned.
@@ -217,6 +218,7 @@ var whyTable = [...]struct {
 	{NothingQueued, func(f *facts) bool { return !f.Queued }},
 	{Held, func(f *facts) bool { return f.State.Held() }},
 	{QueuePaused, func(f *facts) bool { return f.Paused }},
+	{AtRate, func(f *facts) bool { return f.State.PerformAt > f.Now && f.State.Slot != "" }},
 	{BacksOff, func(f *facts) bool { return f.State.PerformAt > f.Now && !f.State.Fresh() }},
 	{NotDueYet, func(f *facts) bool { return f.State.PerformAt > f.Now }},
 	{NobodyServes, func(f *facts) bool { return f.Served == 0 }},

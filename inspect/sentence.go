@@ -17,7 +17,8 @@ type Sentence []Part
 // Part is a part of a [Sentence]. Kind states which of the other fields it has.
 type Part struct {
 	Kind PartKind
-	// Text is the words of a [PartText] or a [PartBreak], the error of a [PartError], and the note of a [PartNote].
+	// Text is the words of a [PartText] or a [PartBreak], the error of a [PartError], the note of a
+	// [PartNote], and the key of a [PartKey].
 	Text string
 	// Span is the duration of a [PartSpan], and At the time of a [PartTime].
 	Span time.Duration
@@ -44,6 +45,8 @@ const (
 	PartError
 	// PartNote is a text that an operator has written.
 	PartNote
+	// PartKey is the key of a rate, such as a tenant.
+	PartKey
 	// PartBreak ends the first clause, which has the state and its cause. Text is the punctuation.
 	PartBreak
 )
@@ -91,6 +94,8 @@ func (p Part) String() string {
 			return "a job of " + p.Shard.String()
 		}
 		return "job " + strconv.Quote(p.ID) + " of " + p.Shard.String()
+	case PartKey:
+		return strconv.Quote(p.Text)
 	}
 	return p.Text
 }

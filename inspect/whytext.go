@@ -58,7 +58,8 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 		return say("runs again in %s, after failure %s", v.due(), v.failures()).then(v.givesUp()), v.Found.Queued.PerformAt
 	case NotDueYet:
 		return say("not due yet, runs in %s", v.due()).
-			then(say("it was pushed for later, or its handler returned Snooze or Await")), v.Found.Queued.PerformAt
+			then(say("it was pushed for later, its handler returned Snooze or Await, or the rate of its key has no slot " +
+				"for it within an hour")), v.Found.Queued.PerformAt
 	case NobodyServes:
 		return v.nobody(), until
 	case ShardUnowned:
@@ -73,6 +74,9 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 	case AtLimit:
 		return say("the queue is at its limit: %s", v.atLimit()).then(say("running now: %s", someOf(v.busy))), until
 	case AtRate:
+		if q := v.Found.Queued; q.Slot != "" && q.PerformAt.After(v.Now) {
+			return v.atKeyRate(), q.PerformAt
+		}
 		return v.atRate(), v.NextSlot
 	case OwnerDrains, LanesFull, ShardFull, LanesBusy:
 		return v.held(st.Claimed), until
@@ -177,6 +181,13 @@ func (v *Verdict) atRate() (s Sentence) {
 		return s.then(v.front())
 	}
 	return s
+}
+
+// atKeyRate describes when the rate of the job's key allows its start.
+func (v *Verdict) atKeyRate() (s Sentence) {
+	return say("the job waits for the rate of its key %s: its start is in %s",
+		Part{Kind: PartKey, Text: v.Found.Queued.Slot}, v.due()).
+		then(say("no push changes that; to run it sooner, run it now, and it asks for a start as a new job does"))
 }
 
 // held describes why the server that has the shard claims no more jobs of it.

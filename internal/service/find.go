@@ -252,6 +252,8 @@ func (c *call) sentence(q *WhyQuery, s inspect.Sentence) inspect.Sentence {
 			p.ID = r.Text(shown.ID, shown.Of{Queue: p.Shard.Queue}, p.ID)
 		case inspect.PartError:
 			p.Text = r.Text(shown.Error, about, p.Text)
+		case inspect.PartKey:
+			p.Text = r.Text(shown.ID, about, p.Text)
 		case inspect.PartNote:
 			p.Text = r.Text(shown.Note, about, p.Text)
 		default:
