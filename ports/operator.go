@@ -102,7 +102,8 @@ type Operator interface {
 	Recount(ctx context.Context, r RecountRequest) (RecountReply, error)
 
 	// Expedite makes queued jobs due, as core.State.Expedited describes: PerformAt = min(PerformAt,
-	// now), and a held job becomes fresh. Jobs that are already due are not counted.
+	// now), a held job becomes fresh, and a job that waits for a slot loses it. Jobs that are already
+	// due do not change and are not counted.
 	//
 	// Errors: those of Operator; ErrInvalidRequest for a step with Payloads or First.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
@@ -161,14 +162,14 @@ type Operator interface {
 	// Payloads that come from a queue with another rule are made a set first, by
 	// core.MergeRule.Imported.
 	//
-	// A job keeps its payloads with Score and Meta, and its State, except that a FirstPush in the
-	// future becomes now. Otherwise steps with a Before would skip the job until that time. If the
-	// id has a queued job, the payloads merge into it by the queue's rule, and the State becomes
-	// that of core.MergeImport. A claimed job stays, and the imported job waits behind it, like a
-	// push. A dead letter of the id stays too. Handled counts all jobs that the step has reached,
-	// whether they changed anything or not. A repeated call changes nothing more, except that jobs
-	// that were claimed or deleted meanwhile come back, and that payloads that the rule drops count
-	// again as superseded.
+	// A job keeps its payloads with Score and Meta, and its State, with two exceptions. Its Slot is
+	// dropped. A FirstPush in the future becomes now, since steps with a Before would skip the job
+	// until that time. If the id has a queued job, the payloads merge into it by the queue's rule,
+	// and the State becomes that of core.MergeImport. A claimed job stays, and the imported job waits
+	// behind it, like a push. A dead letter of the id stays too. Handled counts all jobs that the
+	// step has reached, whether they changed anything or not. A repeated call changes nothing more,
+	// except that jobs that were claimed or deleted meanwhile come back, and that payloads that the
+	// rule drops count again as superseded.
 	//
 	// Errors, with nothing stored: those of ImportRequest.Validate; ErrShardCountMismatch if the
 	// layout is not the queue's; ErrNotPaused if the request is OnlyPaused and the shard is not
