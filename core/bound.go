@@ -54,6 +54,16 @@ func (b *Bound) TakeWhole(lists ...[]Payload) bool {
 	return true
 }
 
+// TakeSettlement reports whether what a settlement moves fits, and counts it if it does: the
+// payloads that it requeues and buries, which are those of back and dead, and a result, which counts
+// as a payload. A settlement that moves nothing always fits.
+func (b *Bound) TakeSettlement(s *Settlement, back Job, dead DeadLetter) bool {
+	if s.Past != nil && len(s.Past.Result) > 0 {
+		return b.TakeWhole(back.Payloads, dead.Payloads, []Payload{{Data: s.Past.Result}})
+	}
+	return s.Plain() || b.TakeWhole(back.Payloads, dead.Payloads)
+}
+
 // fits reports whether n payloads of the given size fit together.
 func (b *Bound) fits(n, bytes int) bool {
 	return b.payloads == 0 && !b.Strict ||

@@ -63,6 +63,10 @@ type Settlement struct {
 	// (docs/rules.md 7).
 	Processed bool
 	Failed    bool
+	// Past is the record of the job, if it ended as done and the queue keeps records; see
+	// [Settlement.Record]. Otherwise it is nil. The settlement is Plain then. Stores keep
+	// [Past.Stored].
+	Past *Past
 }
 
 // Plain reports whether the settlement discards all payloads of the job, whatever their number.

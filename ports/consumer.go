@@ -3,6 +3,7 @@ package ports
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -87,7 +88,18 @@ type Consumer interface {
 	// core.DefaultTurnBytes of them.) The first settlement that is not Plain always fits. So each
 	// turn makes progress, and a deferred settlement that leads the settlements of the next turn is
 	// applied by it. Payloads that a store moves without touching each of them need not count, for
-	// example those of a whole job whose id has no queued job. A paused shard settles jobs too.
+	// example those of a whole job whose id has no queued job. A result counts as a payload, and a
+	// settlement with one as a settlement that is not Plain. A paused shard settles jobs too.
+	//
+	// Recording. A settlement with a Past that is applied records it, as core.Past.Stored returns
+	// it, unless TurnRequest.Keep keeps no record. The record replaces the former one of the id, also
+	// if that has a later DoneAt. A settlement that is skipped or deferred records nothing. A turn
+	// that has settlements then removes the first records of the shard by (DoneAt, id) while
+	// core.KeepPast.Removes reports true, at most core.MaxPastRemoved. Only Forget removes others.
+	// So a record stays as long as it is not older than Age, jobs of fewer than Count other ids of
+	// the shard were done since, and their results fit Bytes together with its own. It may stay
+	// longer, since only turns that settle jobs remove records. If the turns of a shard keep no
+	// record, they remove those that are left. A store may need renewals of the lease for that too.
 	//
 	// Parts. A part ends one payload of a claimed job as done, as core.PayloadSettlement.Apply
 	// defines, and marks the job as begun, since its next payload runs when the turn has been
@@ -234,11 +246,15 @@ type TurnRequest struct {
 	Bytes int
 	// Node is the server's name, which lists show with the claims.
 	Node string
+	// Keep bounds the records of what became of the shard's ids; see [core.KeepPast.PerShard]. The zero
+	// value keeps no record.
+	Keep core.KeepPast
 }
 
 // Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, too many
-// settlements, parts or jobs to begin, a Node that is not a [core.Text], or a slot of a put-back
-// that is not a [core.Text] of at most [MaxLimiterKey] bytes.
+// settlements, parts or jobs to begin, a Node that is not a [core.Text], a slot of a put-back that
+// is not a [core.Text] of at most [MaxLimiterKey] bytes, a Past of a settlement that is not Plain, a
+// result of more than core.MaxResultBytes, or a Keep that core.KeepPast.Validate refuses.
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
@@ -260,12 +276,41 @@ func (r *TurnRequest) Validate() error {
 	if err := validateTexts("the name of the server", r.Node); err != nil {
 		return err
 	}
-	for i := range r.Settlements {
-		if err := validateSlot(&r.Settlements[i]); err != nil {
+	if err := ValidateSettlements(r.Settlements); err != nil {
+		return err
+	}
+	if err := r.Keep.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidRequest, err)
+	}
+	return validateTTL(r.TTL)
+}
+
+// ValidateSettlements returns [ErrInvalidRequest] for settlements that [TurnRequest.Validate]
+// refuses in a turn.
+func ValidateSettlements(settlements []core.Settlement) error {
+	for i := range settlements {
+		if err := validateSlot(&settlements[i]); err != nil {
+			return err
+		}
+		if err := validatePast(&settlements[i]); err != nil {
 			return err
 		}
 	}
-	return validateTTL(r.TTL)
+	return nil
+}
+
+func validatePast(s *core.Settlement) error {
+	switch {
+	case s.Past == nil:
+		return nil
+	case !s.Plain():
+		return fmt.Errorf("%w: the settlement of %q has a Past and keeps payloads; only a job that is done has a Past",
+			ErrInvalidRequest, s.ID)
+	case len(s.Past.Result) > core.MaxResultBytes:
+		return fmt.Errorf("%w: the result of %q has %d bytes; the maximum is %d",
+			ErrInvalidRequest, s.ID, len(s.Past.Result), core.MaxResultBytes)
+	}
+	return nil
 }
 
 func validateSlot(s *core.Settlement) error {
@@ -280,6 +325,21 @@ func validateSlot(s *core.Settlement) error {
 // OnlyClaims reports whether the turn has no settlement, no part and no job to begin.
 func (r *TurnRequest) OnlyClaims() bool {
 	return len(r.Settlements)+len(r.Parts)+len(r.Begin) == 0
+}
+
+// Recorded returns Settlements with the records that the turn keeps: without their Past if Keep keeps
+// no record.
+func (r *TurnRequest) Recorded() []core.Settlement {
+	recorded := func(s core.Settlement) bool { return s.Past != nil }
+	if r.Keep.Any() || !slices.ContainsFunc(r.Settlements, recorded) {
+		return r.Settlements
+	}
+
+	list := slices.Clone(r.Settlements)
+	for i := range list {
+		list[i].Past = nil
+	}
+	return list
 }
 
 // Budget returns the limits of what the turn may claim.

@@ -99,6 +99,9 @@ type Found struct {
 	Queued     *JobView
 	Claim      *ClaimView
 	DeadLetter *DeadLetterView
+	// Past is the record of the last run of the id that ended as done, with its result. It is nil
+	// if there is no such record, or if the store can't read it.
+	Past *core.Past
 	// Next are the cursors of the places that have more payloads than were returned, in the order
 	// of the places. A reply to a request with After has at most the cursor of that place.
 	Next []PayloadCursor

@@ -59,6 +59,12 @@ type Inspector interface {
 	// The cost depends on the number of groups, not on the number of dead letters.
 	Groups(ctx context.Context, r GroupsRequest) (GroupsReply, error)
 
+	// Past pages through the records of what became of ids, in order of (DoneAt, id). The records of
+	// a page have no Result. It ignores the fields of the request that are about payloads and
+	// failures. A record that the store can't read is left out, so a page may then have fewer
+	// records than Limit although more follow.
+	Past(ctx context.Context, r PageRequest) (PastPage, error)
+
 	// Find returns everything that the queue holds for one id, with the first of its payloads.
 	// Calls with the cursors in Found.Next return the other payloads. FindRequest describes how the
 	// work of a call is bounded.
@@ -243,6 +249,21 @@ type DeadLetterView struct {
 // MorguePage is a page of dead letters.
 type MorguePage struct {
 	DeadLetters []DeadLetterView
+	// Next and Unreached are as in [JobsPage].
+	Next      Cursor
+	Unreached []core.Shard
+}
+
+// PastView is the record of what became of an id. In a [PastPage] it has no Result.
+type PastView struct {
+	core.Past
+	// ResultBytes is the size of the Result in bytes.
+	ResultBytes int
+}
+
+// PastPage is a page of records of what became of ids.
+type PastPage struct {
+	Past []PastView
 	// Next and Unreached are as in [JobsPage].
 	Next      Cursor
 	Unreached []core.Shard

@@ -67,10 +67,10 @@ type Operator interface {
 	// as ConfigureRequest.Validate returns it.
 	Configure(ctx context.Context, r ConfigureRequest) error
 
-	// Forget removes a queue: its record, settings, counters and history. The queue must have no queued,
-	// claimed or dead entry, no schedule and no record in the [Quarantine], and no shard of it may be
-	// leased.
-	// After that the name can be declared anew, even with another shard count.
+	// Forget removes a queue: its record, settings, counters, history and records of what became of
+	// its ids. The queue must have no queued, claimed or dead entry, no schedule and no record in the
+	// [Quarantine], and no shard of it may be leased. After that the name can be declared anew, even
+	// with another shard count.
 	//
 	// Forget examines all shards before it removes the first, and removes a shard only if the shard
 	// is empty in the same atomic step. So no push is lost. If a push arrives in between, Forget

@@ -54,11 +54,12 @@ type Settler interface {
 	// Settle applies settlements of one shard, all of them or none. It is part of the caller's
 	// transaction. Without a transaction it takes effect at once. The claimed jobs are the fence:
 	// Settle checks no lease, but each (ID, Receipt) must be claimed. If two settlements are of the
-	// same claim, the second one counts as not claimed.
+	// same claim, the second one counts as not claimed. Each settlement with a Past records it, as a
+	// turn does. Settle removes no record; the next turns do, by their Keep.
 	//
 	// Errors, with nothing changed: ErrLeaseLost if a job is not claimed, so a repeated call after
-	// success returns it; ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not
-	// have, or for a transaction that has ended or failed.
+	// success returns it; ErrUnknownQueue; ErrInvalidRequest, as ValidateSettlements returns it, for
+	// a shard that the queue does not have, or for a transaction that has ended or failed.
 	Settle(ctx context.Context, shard core.Shard, settle []core.Settlement) error
 
 	// SettlePayload ends one payload of a claimed job of the shard as done, as

@@ -225,6 +225,12 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 		view.Payloads = some(ports.PlaceDead, d.Payloads)
 		found.DeadLetter = &view
 	}
+
+	if p := sh.past.byID[r.ID]; p != nil {
+		record := *p
+		record.Result = slices.Clone(p.Result)
+		found.Past = &record
+	}
 	return found, nil
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/skeinq/skein/core"
@@ -11,7 +12,7 @@ import (
 // Settle implements [ports.Settler]. Memory has no transactions: it settles at once.
 func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Settlement) error {
 	sh, err := s.b.shard(ctx, id)
-	if err != nil {
+	if err = cmp.Or(err, ports.ValidateSettlements(settlements)); err != nil {
 		return err
 	}
 
@@ -26,7 +27,7 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Se
 		x := &settlements[i]
 		e := sh.ids[x.ID]
 		back, dead := x.Apply(e.claim.Job, now)
-		sh.settle(e, x, back, dead)
+		sh.settle(e, x, back, dead, now)
 	}
 
 	sh.morgue.groups.Tidy()
@@ -97,30 +98,29 @@ func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply)
 			reply.Skipped = append(reply.Skipped, i)
 			continue
 		}
-		if bound.Full() && !x.Plain() {
-			reply.Deferred = append(reply.Deferred, i)
-			continue
-		}
-
 		back, dead := x.Apply(e.claim.Job, reply.Now)
-		if !x.Plain() && !bound.TakeWhole(back.Payloads, dead.Payloads) {
+		if !bound.TakeSettlement(x, back, dead) {
 			reply.Deferred = append(reply.Deferred, i)
 			continue
 		}
-		s.settle(e, x, back, dead)
+		s.settle(e, x, back, dead, reply.Now)
 	}
 
 	s.morgue.groups.Tidy()
 }
 
-// settle ends a claim by its settlement. back and dead are the result of the settlement's Apply.
-func (s *shard) settle(e *entity, x *core.Settlement, back core.Job, dead core.DeadLetter) {
+// settle ends a claim by its settlement. back and dead are the result of the settlement's Apply
+// at now.
+func (s *shard) settle(e *entity, x *core.Settlement, back core.Job, dead core.DeadLetter, now core.Instant) {
 	s.unclaim(e)
 	if len(back.Payloads) > 0 {
 		s.putBack(e, x.PutBack, back)
 	}
 	if len(dead.Payloads) > 0 {
 		s.morgue.bury(dead)
+	}
+	if x.Past != nil {
+		s.past.keep(x.Past.Stored(e.id, now))
 	}
 	s.forget(e)
 

@@ -30,6 +30,7 @@ type shard struct {
 	lease    lease
 	morgue   morgue
 	calendar calendar
+	past     past
 
 	processed, failed, superseded int64
 

@@ -46,7 +46,11 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 // turn settles, ends parts, begins, hands over, claims and renews. A turn that only claims and
 // finds nothing to hand over or claim changes nothing, unless it was sent before.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
-	s.settleAll(r.Settlements, reply)
+	s.settleAll(r.Recorded(), reply)
+	if len(r.Settlements) > 0 {
+		s.past.prune(r.Keep, reply.Now)
+	}
+
 	reply.SkippedParts = s.endParts(r.Parts)
 	for i, ref := range r.Begin {
 		if e := s.claimedWith(ref.ID, ref.Receipt); e != nil {

@@ -28,6 +28,10 @@ func (s *intercepted) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.
 	return pass(ctx, s, "Morgue", r, ports.ShardStore.Morgue)
 }
 
+func (s *intercepted) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, error) {
+	return pass(ctx, s, "Past", r, ports.ShardStore.Past)
+}
+
 func (s *intercepted) Groups(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
 	return pass(ctx, s, "Groups", r, ports.ShardStore.Groups)
 }

@@ -112,6 +112,7 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	_, errs["History"] = e.Store.History(ctx, ports.HistoryRequest{Queue: queue})
 	_, errs["Jobs"] = e.Store.Jobs(ctx, ports.JobsRequest{PageRequest: page})
 	_, errs["Claimed"] = e.Store.Claimed(ctx, page)
+	_, errs["Past"] = e.Store.Past(ctx, page)
 	_, errs["Morgue"] = e.Store.Morgue(ctx, ports.MorgueRequest{PageRequest: page})
 	_, errs["Find"] = e.Store.Find(ctx, ports.FindRequest{Queue: queue, ID: "a", Payloads: 1000})
 

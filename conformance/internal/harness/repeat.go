@@ -52,6 +52,8 @@ func unreached(call storekit.Call) error {
 		missing = len(reply.Unreached)
 	case *ports.ClaimedPage:
 		missing = len(reply.Unreached)
+	case *ports.PastPage:
+		missing = len(reply.Unreached)
 	case *ports.MorguePage:
 		missing = len(reply.Unreached)
 	case *ports.GroupsReply:

@@ -294,6 +294,10 @@ func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 		found.DeadLetter = &ports.DeadLetterView{DeadLetter: dead, Count: r.Counted(count)}
 	}
 
+	if past, ok := s.past[r.ID]; ok {
+		found.Past = &past
+	}
+
 	return found, nil
 }
 

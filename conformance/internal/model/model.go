@@ -51,6 +51,7 @@ type shard struct {
 	dead       map[string]core.DeadLetter
 	groups     map[string]core.Group
 	schedules  map[core.ScheduleKey]core.Schedule
+	past       map[string]core.Past
 	rule       core.MergeRule
 	superseded int64
 	processed  int64

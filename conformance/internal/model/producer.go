@@ -64,6 +64,7 @@ func newQueue(r ports.DeclareRequest) *queue {
 			groups:  map[string]core.Group{},
 
 			schedules: map[core.ScheduleKey]core.Schedule{},
+			past:      map[string]core.Past{},
 		})
 	}
 	return q

@@ -73,7 +73,11 @@ func (s *shard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
 // unless it is resent.
 func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	var reply ports.TurnReply
-	reply.Skipped, reply.Deferred = s.settle(r.Settlements, now)
+	reply.Skipped, reply.Deferred = s.settle(r.Recorded(), now)
+	if len(r.Settlements) > 0 {
+		s.prunePast(r.Keep, now)
+	}
+
 	reply.SkippedParts = s.endParts(r.Parts)
 	reply.NotBegun = s.begin(r.Begin)
 	reply.Orphans = m.handOver(s, r.Number, core.Bound{Bytes: cmp.Or(r.Bytes, core.DefaultTurnBytes)})
@@ -110,7 +114,7 @@ func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped
 		}
 
 		back, dead := settlement.Apply(c.Job, now)
-		if !settlement.Plain() && !bound.TakeWhole(back.Payloads, dead.Payloads) {
+		if !bound.TakeSettlement(&settlement, back, dead) {
 			deferred = append(deferred, i)
 			continue
 		}
@@ -118,6 +122,7 @@ func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped
 		delete(s.claimed, settlement.ID)
 		s.putBack(back, settlement.PutBack)
 		s.bury(dead)
+		s.record(&settlement, now)
 
 		if settlement.Processed {
 			s.processed++

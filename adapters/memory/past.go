@@ -1,0 +1,77 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// past is what became of the ids of a shard: one record for each id, also by (DoneAt, id).
+type past struct {
+	byID   map[string]*core.Past
+	byTime sorted[*core.Past]
+	bytes  int64 // of all results
+}
+
+func placeOfPast(p *core.Past) place { return place{int64(p.DoneAt), p.ID} }
+
+// keep records what became of a job. It replaces the former record of the id.
+func (l *past) keep(p core.Past) {
+	p.Result = slices.Clone(p.Result)
+	if former := l.byID[p.ID]; former != nil {
+		l.remove(former)
+	}
+	if l.byID == nil {
+		l.byID = make(map[string]*core.Past)
+	}
+	l.byID[p.ID] = &p
+	l.byTime.Insert(placeOfPast(&p), &p)
+	l.bytes += int64(len(p.Result))
+}
+
+func (l *past) remove(p *core.Past) {
+	delete(l.byID, p.ID)
+	if len(l.byID) == 0 {
+		l.byID = nil // maps don't shrink
+	}
+	l.byTime.Delete(placeOfPast(p))
+	l.bytes -= int64(len(p.Result))
+}
+
+// prune removes the oldest records that are not kept.
+func (l *past) prune(keep core.KeepPast, now core.Instant) {
+	for range core.MaxPastRemoved {
+		first, ok := l.byTime.First()
+		if !ok || !keep.Removes(first.DoneAt, int64(l.byTime.Len()), l.bytes, now) {
+			return
+		}
+		l.remove(first)
+	}
+}
+
+// Past implements [ports.Inspector].
+func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, error) {
+	q, shards, err := s.b.listed(ctx, r.Queue, r.Shards, r.Validate())
+	if err != nil {
+		return ports.PastPage{}, err
+	}
+
+	p := storekit.NewPager[ports.PastView](r, false)
+	for _, shard := range shards {
+		sh := q.shards[shard.Index]
+		sh.mu.Lock()
+		gather(p, &sh.past.byTime, func(p *core.Past) ports.PastView {
+			view := ports.PastView{Past: *p, ResultBytes: len(p.Result)}
+			view.Result = nil
+			return view
+		})
+		sh.mu.Unlock()
+	}
+
+	var page ports.PastPage
+	page.Past, page.Next = p.Page()
+	return page, nil
+}

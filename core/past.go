@@ -1,0 +1,151 @@
+package core
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits of records of what became of ids (docs/rules.md 13).
+const (
+	// MaxResultBytes is the maximum size in bytes of the result of a job.
+	MaxResultBytes = 64 << 10
+	// MinKeepAge and MaxKeepAge are the limits of the Age of a [KeepPast].
+	MinKeepAge = time.Minute
+	MaxKeepAge = 3650 * 24 * time.Hour
+	// MaxKeepCount is the maximum Count of a KeepPast, and MaxKeepBytes is its maximum Bytes.
+	MaxKeepCount = 1 << 40
+	MaxKeepBytes = 1 << 50
+	// MaxPastRemoved is the maximum number of records that one turn removes.
+	MaxPastRemoved = 500
+)
+
+// Past is the record of what became of an id: its last run that ended as done (docs/rules.md 13).
+type Past struct {
+	ID string
+	// Started is when the run started, by the server's estimate of the store's clock. Nothing is
+	// decided by it.
+	Started Instant
+	// DoneAt is when the store has settled the job, by the store's clock.
+	DoneAt Instant
+	// Took is how long the handler ran, in whole microseconds, by the server's clock.
+	Took time.Duration
+	// Score is the highest score of the payloads of the run.
+	Score float64
+	// Payloads is the number of payloads that the run ended with. Payloads of the job that were
+	// settled one by one before are not counted.
+	Payloads int
+	// Attempt is 1 if the job had not failed before, 2 for the first retry, and so on.
+	Attempt int
+	// Node is the name of the server that ran the job, at most MaxNodeBytes.
+	Node string
+	// Result is what the handler returned, at most MaxResultBytes. It is empty if there is none.
+	Result []byte
+}
+
+// Stored returns the record in the form in which stores keep it: of the given id, done at the given
+// instant, with Started limited to the range of instants, Took to whole microseconds from 0 to
+// [Forever], Score by [NormalScore], Node truncated to MaxNodeBytes, Attempt and Payloads of 1 to
+// 2^31-1, and a nil Result if it is empty.
+func (p *Past) Stored(id string, doneAt Instant) Past {
+	const most = 1<<31 - 1
+	s := *p
+	s.ID, s.DoneAt = id, doneAt
+	s.Started = max(0, min(p.Started, MaxInstant))
+	s.Took = max(0, min(p.Took, Forever)).Truncate(time.Microsecond)
+	s.Node = CutText(Text(p.Node), MaxNodeBytes)
+	s.Payloads, s.Attempt = max(1, min(p.Payloads, most)), max(1, min(p.Attempt, most))
+
+	s.Score = NormalScore(p.Score)
+	if validateScore(p.Score) != nil {
+		s.Score = 0
+	}
+	if len(p.Result) == 0 {
+		s.Result = nil
+	}
+	return s
+}
+
+// Run is what a server knows of a run of a job.
+type Run struct {
+	// Started, Took, Node and Result are those of the run's [Past].
+	Started Instant
+	Took    time.Duration
+	Node    string
+	Result  []byte
+}
+
+// Record sets Past of the settlement if its job ends as done: if it is Processed and not Failed,
+// and none of its payloads stays.
+func (s *Settlement) Record(c *Claim, run Run) {
+	if !s.Processed || s.Failed || !s.Plain() || len(c.Payloads) == 0 {
+		return
+	}
+	s.Past = &Past{
+		ID:       c.ID,
+		Started:  run.Started,
+		Took:     run.Took,
+		Score:    c.Payloads[len(c.Payloads)-1].Score,
+		Payloads: len(c.Payloads),
+		Attempt:  max(0, c.RetryCount+1) + 1,
+		Node:     run.Node,
+		Result:   run.Result,
+	}
+}
+
+// KeepPast bounds the records of what became of the ids of a queue, or of one shard. The zero value
+// keeps no record.
+type KeepPast struct {
+	// Age is how long a record is kept after the job was done, at least [MinKeepAge].
+	Age time.Duration
+	// Count is the maximum number of records. 0 is no limit.
+	Count int64
+	// Bytes is the maximum number of bytes of all results together. 0 is no limit.
+	Bytes int64
+}
+
+// Any reports whether records are kept.
+func (k KeepPast) Any() bool { return k != KeepPast{} }
+
+// Validate returns [ErrInvalidOptions] for a KeepPast that is not zero and has an Age outside
+// [MinKeepAge] … [MaxKeepAge], a Count outside 0 … [MaxKeepCount], or Bytes other than 0 outside
+// [MaxResultBytes] … [MaxKeepBytes].
+func (k KeepPast) Validate() error {
+	switch {
+	case k == KeepPast{}:
+		return nil
+	case k.Age < MinKeepAge || k.Age > MaxKeepAge:
+		return fmt.Errorf("%w: records are kept for an Age of %v; give %v to %v, or the zero KeepPast for no records",
+			ErrInvalidOptions, k.Age, MinKeepAge, MaxKeepAge)
+	case k.Count < 0 || k.Count > MaxKeepCount:
+		return fmt.Errorf("%w: a Count of %d records is kept; give 0, for no limit, to %d",
+			ErrInvalidOptions, k.Count, int64(MaxKeepCount))
+	case k.Bytes != 0 && k.Bytes < MaxResultBytes || k.Bytes > MaxKeepBytes:
+		return fmt.Errorf("%w: %d Bytes of results are kept; give %d to %d, or 0 for no limit",
+			ErrInvalidOptions, k.Bytes, MaxResultBytes, int64(MaxKeepBytes))
+	}
+	return nil
+}
+
+// PerShard returns the bounds for each shard of a queue with these bounds and that number of
+// shards: Count and Bytes divided by it, rounded up, and of Bytes at least one result.
+func (k KeepPast) PerShard(shards int) KeepPast {
+	n := int64(max(1, shards))
+	if k.Count > 0 {
+		k.Count = (k.Count-1)/n + 1
+	}
+	if k.Bytes > 0 {
+		k.Bytes = max(MaxResultBytes, (k.Bytes-1)/n+1)
+	}
+	return k
+}
+
+// Before returns the instant before which a job must have been done for its record to be removed
+// for its age.
+func (k KeepPast) Before(now Instant) Instant { return max(0, now.Add(-k.Age)) }
+
+// Removes reports whether the record of a shard that is the first by (DoneAt, id) is removed, given
+// its DoneAt, the number of the shard's records and the bytes of all their results, each with this
+// record.
+func (k KeepPast) Removes(first Instant, records, bytes int64, now Instant) bool {
+	return !k.Any() || first < k.Before(now) || k.Count > 0 && records > k.Count || k.Bytes > 0 && bytes > k.Bytes
+}
