@@ -252,6 +252,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		found.Damaged = append(found.Damaged, record.Places[string(place)])
 	}
 	slices.Sort(found.Damaged)
+	found.Past = parseFoundPast(&r, request.ID)
 	return found, errors.Join(r.Err(), s.Err())
 }
 

@@ -72,7 +72,7 @@ var (
 	ticksScript   = join("lib/clock calendar/ticks")
 	trackScript   = join("lib/clock registry/track")
 	trackedScript = join("registry/tracked")
-	turnScript    = join("lib/notes turn/turn_plain" + library +
+	turnScript    = join("lib/notes lib/full lib/past turn/turn_plain" + library +
 		"lib/claims lib/head turn/turn_settle turn/turn_claim turn/turn")
 )
 

@@ -59,11 +59,11 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	}
 
 	b := storekit.BudgetOf(r)
-	args := make([]any, 0, 13+len(r.Settlements))
+	args := make([]any, 0, 14+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		b.Jobs, b.PerJob, b.Bytes,
-		record.ReceiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by)
-	args = record.AppendSettlements(args, r.Settlements)
+		record.ReceiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by, record.KeepText(r.Keep))
+	args = record.AppendSettlements(args, r.Recorded())
 
 	if r.Resent || len(r.Parts)+len(r.Begin) > 0 {
 		args = append(args, boolArg(r.Resent), len(r.Parts))

@@ -8,7 +8,7 @@ import (
 )
 
 // AppendSettlements appends the settlements: how many, their ids, their receipts or one if all
-// have the same, their codes, and the texts of those that leave something.
+// have the same, their codes, and the texts of those that leave something or are recorded.
 func AppendSettlements(args []any, settlements []core.Settlement) []any {
 	args = append(args, len(settlements))
 	receipts, codes := make([]byte, 0, receiptBytes), make([]byte, len(settlements))
@@ -29,6 +29,15 @@ func AppendSettlements(args []any, settlements []core.Settlement) []any {
 			codes[i] |= settledParts
 			texts = append(texts, settlementText(x))
 		}
+		if x.Past != nil {
+			codes[i] |= settledRecord
+			p := x.Past.Stored(x.ID, 0)
+			texts = append(texts, pastText(&p))
+			if len(p.Result) > 0 {
+				codes[i] |= settledResult
+				texts = append(texts, p.Result)
+			}
+		}
 	}
 
 	for i := range settlements {
@@ -39,12 +48,15 @@ func AppendSettlements(args []any, settlements []core.Settlement) []any {
 	return append(append(args, receipts, codes), texts...)
 }
 
-// Bits of a settlement's code. lua/turn/turn_settle.lua and turn_plain.lua have the same: a job
-// that was processed, one that failed, and one that leaves something, whose parts are in a text.
+// Bits of a settlement's code. lua/turn/turn_settle.lua, turn_plain.lua and lua/lib/past.lua have the
+// same: a job that was processed, one that failed, one that leaves something, whose parts are in a
+// text, one that is recorded by a text, and one whose record has a result, which is a text too.
 const (
 	settledProcessed = 1 << iota
 	settledFailed
 	settledParts
+	settledRecord
+	settledResult
 )
 
 // settlementText returns the parts of a settlement that leaves something, as dispose in

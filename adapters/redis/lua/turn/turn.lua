@@ -2,9 +2,9 @@
 -- Settles, renews and claims. turn_plain.lua handles the usual turn, and this file any other.
 -- KEYS: meta jobs ready claims lease
 -- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted, 7 payloads per job,
---   8 bytes, 9 receipt of the claims, 10 claimer, 11 how many settlements; then their ids, their
---   receipts in one text, or one that all have, a byte of code each, and a text for each whose
---   code requires one; then, if it is resent, parts end or jobs begin, whether it is resent (1 or
+--   8 bytes, 9 receipt of the claims, 10 claimer, 11 what is kept of records, as keep_past has it, 12
+--   how many settlements; then their ids, their receipts in one text, or one that all have, a byte
+--   of code each, and the texts for each that its code requires; then, if it is resent, parts end or jobs begin, whether it is resent (1 or
 --   0), the parts as end_parts has them, and id and receipt of each job that begins
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims, cancels, not begun,
 --   deferred, orphans, skipped parts}; claims, cancels and orphans are id and value as they are
@@ -12,7 +12,7 @@
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS,
 --   GROUPS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds, plan,
 --   queue, groups, morgue, first_due, readable, noted, claim_weight, claims_after, read_cancels,
---   hand_over, settle_claims, end_parts, begin_claims, merge_left, free_parked, claim_jobs.
+--   hand_over, settle_claims, end_parts, begin_claims, merge_left, free_parked, claim_jobs, keep_past.
 --
 -- lib/lease.lua lists the fields of the lease. A field that every turn changes has to change in
 -- turn_plain.lua as well: last, ttl, expires, processed, failed, large and the notes. The usual
@@ -32,9 +32,9 @@ local receipt = ARGV[9]
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
 
--- The fields are read below by their positions here: lease[1] is the owner, lease[12] is turned.
+-- The fields are read below by their positions here: lease[1] is the owner, lease[13] is past.
 local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'alone', 'processed', 'failed',
-  'handed', 'orphans', 'turned')
+  'handed', 'orphans', 'turned', 'past')
 if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'} end
 local last, alone, expires = tonumber(lease[4]), tonumber(lease[7] or 0), instant(now + ttl)
 if number < last then return {'stale', last} end
@@ -73,7 +73,7 @@ end
 if number == last then return repeated() end
 
 local settled = settle_claims(alone, now)
-local resent, only_claims = ARGV[settled.last + 1] == '1', ARGV[11] == '0'
+local resent, only_claims = ARGV[settled.last + 1] == '1', ARGV[12] == '0'
 local changed, not_begun = {claims = {}, notes = {}, skipped = {}}, {}
 if ARGV[settled.last + 2] then
   changed = end_parts(settled.last + 2, settled, cancels)
@@ -81,6 +81,8 @@ if ARGV[settled.last + 2] then
   only_claims = only_claims and #ARGV == settled.last + 2
 end
 
+local keep_all = ARGV[12] ~= '0' and (ARGV[11] ~= '' or lease[13]) and
+  keep_past(LEASE, now, ARGV[11], lease[13], settled.freed, settled.records, settled.results, #settled.freed)
 local moved, dead = merge_left(settled.left, now)
 local waiting = free_parked(settled.freed)
 
@@ -134,5 +136,6 @@ if next(claimed.notes) then fields[#fields + 1], fields[#fields + 2] = 'large', 
 for i = 1, #fields, 2 do plan.hset(LEASE, fields[i], fields[i + 1]) end
 
 plan.write()
+if keep_all then keep_all() end
 return {'ok', number, now, expires - now, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun,
   settled.deferred, orphans, changed.skipped}

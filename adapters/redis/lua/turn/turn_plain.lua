@@ -3,7 +3,7 @@
 -- turn.lua handles the turn. It is tried before the library is made, since making the library's
 -- functions costs more than a small turn. Both have the same effects, also on the fields of the
 -- lease that turn.lua names: conformance runs turns of both kinds against one model.
--- Uses: NOTED, note.
+-- Uses: NOTED, note, past_args, keep_past.
 -- Defines: plain_turn, plain_reply.
 
 -- plain_turn returns the reply, or nil if the turn is not the usual one.
@@ -14,46 +14,55 @@ local function plain_turn()
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
   local ANNOTATED, FIRST, TAGS, ALONE = 4, 8, 16, 64 -- flags of a packed job, see lib/packed.lua
   local OTHERS = 2 + 32 + ALONE + 128 -- those of several payloads, a failure or a slot
-  local PROCESSED, FAILED = 1, 2 -- bits of a settlement's code, as in settlement.go of internal/record; the third is of no usual turn
+  local PROCESSED, FAILED, PARTS = 1, 2, 4 -- bits of a settlement's code, as in settlement.go of internal/record; the third is of no usual turn
 
-  local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[11])
-  if ARGV[14 + n] then return end
+  local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
+  local keep, records, results = ARGV[11], nil, nil
+  if ARGV[15 + n] then
+    if keep == '' then return end
+    local args
+    records, results, args = past_args(ARGV[14 + n], 15 + n)
+    if not records or ARGV[15 + n + args] then return end
+    local size = 0
+    for _, result in pairs(results) do size = size + #result end
+    if size > 65536 then return end -- turn.lua counts them
+  end
   local record = call('GET', META) -- lib/shard.lua has its format
   -- EXISTS fails while the slot migrates, since a key that is absent here may then be on another
   -- server.
-  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans', 'large')
+  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans', 'large', 'past')
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
     lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or lease[6] == '1' then return end
 
   if call('EXISTS', CANCELS, PARKED) > 0 then
     if call('HLEN', CANCELS) > 0 then return end
-    local parked = n > 0 and call('ZMSCORE', PARKED, unpack(ARGV, 12, 11 + n)) or {}
+    local parked = n > 0 and call('ZMSCORE', PARKED, unpack(ARGV, 13, 12 + n)) or {}
     for i = 1, #parked do if parked[i] then return end end
   end
 
   local index = byte(record) == 49 -- '1'
   local processed, failed, seen, ended = 0, 0, {}, {} -- ended are the notes of claims that end
   if n > 0 then
-    local receipts, codes = ARGV[12 + n], ARGV[13 + n]
+    local receipts, codes = ARGV[13 + n], ARGV[14 + n]
     local receipt = #receipts == 16 and receipts
     local own, large, size = pack('>I8', lease[2]), (lease[7] or '') ~= '', 0
     for i = 1, #receipts, 16 do large = large or sub(receipts, i, i + 7) ~= own end
     if large then -- then claims of another lease, or any claim if the lease lists large ones, may be large: see turn.lua
       for i = 1, n do
-        local length = call('HSTRLEN', CLAIMS, ARGV[11 + i])
+        local length = call('HSTRLEN', CLAIMS, ARGV[12 + i])
         size = size + length
-        if length > NOTED then ended[#ended + 1] = ':' .. ARGV[11 + i] end
+        if length > NOTED then ended[#ended + 1] = ':' .. ARGV[12 + i] end
       end
       if size > 262144 then return end
     end
 
-    local claimed = call('HMGET', CLAIMS, unpack(ARGV, 12, 11 + n))
+    local claimed = call('HMGET', CLAIMS, unpack(ARGV, 13, 12 + n))
     for i = 1, n do
-      local id, value, code = ARGV[11 + i], claimed[i], byte(codes, i)
+      local id, value, code = ARGV[12 + i], claimed[i], byte(codes, i)
       if not value or seen[id] or sub(value, 1, 16) ~= (receipt or sub(receipts, 16 * i - 15, 16 * i)) then return end
       seen[id] = true
       if code % FAILED >= PROCESSED then processed = processed + 1 end
-      if code >= FAILED then failed = failed + 1 end
+      if code % PARTS >= FAILED then failed = failed + 1 end
     end
   end
 
@@ -112,6 +121,9 @@ local function plain_turn()
 
   if n + taken == 0 then return end
 
+  local keep_all = n > 0 and (keep ~= '' or lease[8]) and
+    keep_past(LEASE, now, keep, lease[8], {unpack(ARGV, 13, 12 + n)}, records or {}, results or {}, n)
+
   if taken > 0 then
     call('HSET', CLAIMS, unpack(claims))
     call('HDEL', JOBS, unpack(ids, 1, taken))
@@ -119,11 +131,13 @@ local function plain_turn()
     if index then call('ZREM', BYID, unpack(ids, 1, taken)) end
   end
 
-  if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 12, 11 + n)) end
+  if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 13, 12 + n)) end
   if processed > 0 then call('HINCRBY', LEASE, 'processed', processed) end
   if failed > 0 then call('HINCRBY', LEASE, 'failed', failed) end
   if #ended > 0 then call('HDEL', LEASE, unpack(ended)) end
   if #notes > 2 then call('HSET', LEASE, unpack(notes)) end
+
+  if keep_all then keep_all() end
 
   local expires = math.min(now + ARGV[5], 9007199254740992)
   call('HSET', LEASE, 'last', ARGV[4], 'ttl', ARGV[5], 'expires', string.format('%d', expires))

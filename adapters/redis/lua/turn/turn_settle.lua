@@ -2,21 +2,14 @@
 -- claims leave merge.
 -- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch, bounds, readable,
 --   unite_tags, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone,
---   plan, CANCELS, NOTED, note.
+--   plan, CANCELS, NOTED, note, is_full.
 -- Defines: settle_claims, end_parts, begin_claims, merge_left, free_parked.
 
 -- kept returns the part of failures that is kept: all of them, or the first bytes of the newest on a
--- server that is beyond its maxmemory. Turns run there all the same and may add little.
-local full
+-- full server.
 local function kept(failures)
   local SHORT = 128
-  if #failures <= SHORT then return failures end
-  if full == nil then
-    local info = call('INFO', 'memory')
-    local most = tonumber(string.match(info, '[\r\n]maxmemory:(%d+)') or 0)
-    full = most > 0 and tonumber(string.match(info, '[\r\n]used_memory:(%d+)') or 0) > most
-  end
-  if not full then return failures end
+  if #failures <= SHORT or not is_full() then return failures end
   return packed.short_failures(failures, SHORT)
 end
 
@@ -58,7 +51,7 @@ local function dispose(claim_value, what, now)
   return job, dead, reason, sub(what, pos)
 end
 
--- settle_claims finds the claims that the settlements of a turn end; ARGV[11] is how many
+-- settle_claims finds the claims that the settlements of a turn end; ARGV[12] is how many
 -- settlements there are, and alone how many claims run alone. It returns
 --   freed: the ids of claims that end, in order, gone: the same as a set, and notes: those of them
 --     that have a note, as a list
@@ -68,17 +61,18 @@ end
 --     dispose
 --   processed and failed: how many count as such
 --   alone: how many of the claims that stay run alone
+--   records, results: those of claims that are recorded, by the position of their id in freed
 --   last: the index of the last ARGV that is about settlements
 --
 -- The bytes of claims that are read are bounded, even for claims that leave little or nothing: one
 -- without a note is read for its receipt.
 local function settle_claims(alone, now)
   local MOST_REMOVED = 4194304
-  local PROCESSED, FAILED, PARTS = 1, 2, 4 -- bits of a settlement's code, as in settlement.go of internal/record
-  local s = {freed = {}, gone = {}, notes = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
-  local n, ids = tonumber(ARGV[11]), {}
-  for i = 1, n do ids[i] = ARGV[11 + i] end
-  local receipts, codes, text = ARGV[12 + n], ARGV[13 + n], 13 + n
+  local PROCESSED, FAILED, PARTS, RECORD, RESULT = 1, 2, 4, 8, 16 -- bits of a settlement's code, as in settlement.go of internal/record
+  local s = {freed = {}, gone = {}, notes = {}, skipped = {}, deferred = {}, left = {}, records = {}, results = {}, processed = 0, failed = 0, alone = alone, last = 0}
+  local n, ids = tonumber(ARGV[12]), {}
+  for i = 1, n do ids[i] = ARGV[12 + i] end
+  local receipts, codes, text = ARGV[13 + n], ARGV[14 + n], 14 + n
   local freed, gone, bound, removed, full, last = s.freed, s.gone, bounds.new(), 0, false, false
 
   -- leave reports whether the claim that a settlement ends fits the bound, together with what it
@@ -101,9 +95,13 @@ local function settle_claims(alone, now)
   for i, id in ipairs(ids) do
     local code, of, leaves = byte(codes, i), #receipts > 16 and i or 1, false
     local receipt, count, size, runs_alone, value
-    leaves = code >= PARTS
+    leaves = code % RECORD >= PARTS
     if leaves then text = text + 1 end
-    local defers = not gone[id] and (leaves and full or not leaves and last)
+
+    local record, result
+    if code >= RECORD then text, record = text + 1, ARGV[text + 1] end
+    if code >= RESULT then text, result = text + 1, ARGV[text + 1] end
+    local defers = not gone[id] and ((leaves or result) and full or not leaves and last)
     if not gone[id] and not defers then
       receipt, count, size, runs_alone = noted(id)
       if not receipt then value = call('HGET', CLAIMS, id) end
@@ -113,11 +111,14 @@ local function settle_claims(alone, now)
     elseif (receipt or value and sub(value, 1, 16)) ~= sub(receipts, 16 * of - 15, 16 * of) then
       if value then readable('c', id, claim_weight, value) end
       s.skipped[#s.skipped + 1] = i - 1
-    elseif leaves and not leave(id, value, count, size) then
+    elseif leaves and not leave(id, value, count, size) or result and not bounds.fits(bound, 1, #result) then
       full, s.deferred[#s.deferred + 1] = true, i - 1
     else
       gone[id] = true
       freed[#freed + 1] = id
+      s.records[#freed], s.results[#freed] = record, result
+      if result then bounds.count(bound, 1, #result) end
+
       if receipt then s.notes[#s.notes + 1] = id end
       if code % FAILED >= PROCESSED then s.processed = s.processed + 1 end
       if code % PARTS >= FAILED then s.failed = s.failed + 1 end

@@ -1,0 +1,133 @@
+-- The records of what became of ids (docs/rules.md 13). A turn calls keep_past if it settles jobs,
+-- and if it keeps records or the shard has some.
+-- Uses: is_full.
+-- Defines: past_args, keep_past.
+--
+-- PAST has the record of each id: DoneAt (8 bytes), and what past.go of internal/record appends,
+-- which begins with the size of the result (4 bytes). PTIME has the ids by DoneAt, and RESULTS the
+-- results by id, of those that have one. The field past of the lease has the bytes of all results.
+-- It is there as long as the shard has records.
+
+-- past_args reads the arguments for the settlements of a turn, of which codes has a byte each. It
+-- returns the record of each position, and its result, if there is one, and the number of
+-- arguments; nil if a settlement leaves something. from is the index of the first argument.
+local function past_args(codes, from)
+  local PARTS, RECORD, RESULT = 4, 8, 16 -- bits of a settlement's code, as in settlement.go of internal/record
+  local records, results, n = {}, {}, 0
+  for i = 1, #codes do
+    local code = string.byte(codes, i)
+    if code % RECORD >= PARTS then return end
+    if code >= RECORD then
+      records[i], n = ARGV[from + n], n + 1
+      if code >= RESULT then results[i], n = ARGV[from + n], n + 1 end
+    end
+  end
+  return records, results, n
+end
+
+-- keep_past checks the keys of the records, and returns a function that adds the records of a turn
+-- and then removes those that are not kept. ids, records and results are lists with gaps, of n
+-- entries. keep is Age, Count and Bytes (8 bytes each, 0 for no limit), or '' to keep no record.
+-- before is the lease's field past.
+local function keep_past(LEASE, now, keep, before, ids, records, results, n)
+  local MOST_REMOVED, STEP = 500, 64 -- the first is core.MaxPastRemoved
+  local call, pack, parse = redis.call, struct.pack, struct.unpack
+  local base = string.sub(LEASE, 1, -2)
+  local PAST, PTIME, RESULTS = base .. 'o', base .. 'ot', base .. 'or'
+  call('EXISTS', PAST, PTIME, RESULTS)
+  call('HLEN', PAST)
+  call('ZCARD', PTIME)
+  call('HLEN', RESULTS)
+
+  local sum = tonumber(before or 0)
+  local earliest, most, most_bytes = math.huge, 0, 0
+  if keep ~= '' then
+    earliest, most, most_bytes = parse('>I8I8I8', keep)
+    earliest = now - earliest
+  end
+
+  -- sizes returns the sizes of the results of ids.
+  local function sizes(some)
+    local list = {}
+    if sum == 0 then return list end
+    for i, record in ipairs(call('HMGET', PAST, unpack(some))) do
+      list[i] = record and #record >= 12 and parse('>I4', record, 9) or 0
+    end
+    return list
+  end
+
+  -- spare removes the large results of the turn if they are too much for a full server.
+  local function spare()
+    local SHORT, MOST = 128, 1024
+    local size = 0
+    for _, result in pairs(results) do size = size + #result end
+    if size <= MOST or not is_full() then return end
+
+    for i, result in pairs(results) do
+      if #result > SHORT then records[i], results[i] = '\0\0\0\0' .. string.sub(records[i], 5), nil end
+    end
+  end
+
+  -- add stores the records of the turn.
+  local function add()
+    local some, fields, times, values, gone = {}, {}, {}, {}, {}
+    for i = 1, n do
+      if records[i] then
+        some[#some + 1] = ids[i]
+        fields[#fields + 1], fields[#fields + 2] = ids[i], pack('>I8', now) .. records[i]
+        times[#times + 1], times[#times + 2] = now, ids[i]
+        if results[i] then values[#values + 1], values[#values + 2] = ids[i], results[i] end
+      end
+    end
+    if #some == 0 then return end
+
+    for i, size in ipairs(sizes(some)) do
+      sum = sum - size
+      if size > 0 then gone[#gone + 1] = some[i] end
+    end
+    for i = 2, #values, 2 do sum = sum + #values[i] end
+
+    call('HSET', PAST, unpack(fields))
+    call('ZADD', PTIME, unpack(times))
+    if #gone > 0 then call('HDEL', RESULTS, unpack(gone)) end
+    if #values > 0 then call('HSET', RESULTS, unpack(values)) end
+  end
+
+  -- remove removes the first records that are not kept, and returns how many are left.
+  local function remove()
+    local left, removed, done = call('ZCARD', PTIME), 0, false
+    while not done and left > 0 and removed < MOST_REMOVED do
+      local step = math.min(MOST_REMOVED - removed, math.max(1, most > 0 and left - most or 1))
+      if removed > 0 or keep == '' then step = math.min(MOST_REMOVED - removed, math.max(step, STEP)) end
+
+      local first = call('ZRANGE', PTIME, 0, step - 1, 'WITHSCORES')
+      local some, k = {}, 0
+      for i = 1, #first, 2 do some[#some + 1] = first[i] end
+      local bytes = sizes(some)
+      for i = 1, #some do
+        local removes = tonumber(first[2 * i]) < earliest or most > 0 and left > most or most_bytes > 0 and sum > most_bytes
+        if not removes then done = true break end
+        k, left, sum = i, left - 1, sum - (bytes[i] or 0)
+      end
+
+      if k > 0 then
+        local had_results = #bytes > 0
+        call('ZREMRANGEBYRANK', PTIME, 0, k - 1)
+        call('HDEL', PAST, unpack(some, 1, k))
+        if had_results then call('HDEL', RESULTS, unpack(some, 1, k)) end
+      end
+      removed = removed + k
+    end
+    return left
+  end
+
+  return function()
+    spare()
+    add()
+    local left = remove()
+    local after = string.format('%.0f', math.max(0, sum))
+    if left == 0 then
+      if before then call('HDEL', LEASE, 'past') end
+    elseif after ~= before then call('HSET', LEASE, 'past', after) end
+  end
+end

@@ -1,0 +1,95 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
+	"github.com/skeinq/skein/adapters/redis/internal/record"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// Past implements [ports.Inspector]. It finds the ids of a page by time, and then reads only their
+// records.
+func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, error) {
+	_, shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
+	if err != nil {
+		return ports.PastPage{}, err
+	}
+
+	look := &looker{
+		store: s,
+		order: order{sets: []int{keyPastByTime}},
+		pager: storekit.NewPager[storekit.Listed](r, false),
+	}
+	var lost storekit.Lost
+	if err := storekit.FindPlaces(ctx, look.pager, shards, &lost, look.look); err != nil {
+		return ports.PastPage{}, err
+	}
+
+	var page ports.PastPage
+	var places []storekit.Listed
+	places, page.Next = look.pager.Page()
+	found, err := s.readPast(ctx, places, &lost)
+	if err != nil {
+		return ports.PastPage{}, err
+	}
+
+	for _, p := range places {
+		if v, ok := found[p.At.ID]; ok && int64(v.DoneAt) == p.At.Key {
+			page.Past = append(page.Past, v)
+		}
+	}
+	page.Unreached, err = lost.Shards(len(shards))
+	return page, err
+}
+
+// readPast reads the records at some places, by id. It leaves out those that are gone or can't be
+// read.
+func (s *Store) readPast(
+	ctx context.Context,
+	places []storekit.Listed,
+	lost *storekit.Lost,
+) (map[string]ports.PastView, error) {
+	var shards []core.Shard
+	ids := make(map[core.Shard][]any)
+	for _, p := range places {
+		if ids[p.Shard] == nil {
+			shards = append(shards, p.Shard)
+		}
+		ids[p.Shard] = append(ids[p.Shard], p.At.ID)
+	}
+
+	calls := make([]exchange.Call, len(shards))
+	for i, shard := range shards {
+		calls[i] = s.read(shard, "hmget", keyPast, ids[shard]...)
+	}
+
+	found := make(map[string]ports.PastView, len(places))
+	err := s.eachReached(ctx, plainApart, shards, calls, lost, func(i int, o *exchange.Outcome) error {
+		r := record.ReplyOf(o.Value)
+		for _, id := range ids[shards[i]] {
+			text, _ := r.Optional()
+			if p, size, ok := record.ParsePast(id.(string), text); ok {
+				found[p.ID] = ports.PastView{Past: p, ResultBytes: size}
+			}
+		}
+		return r.Err()
+	})
+	return found, err
+}
+
+// parseFoundPast reads the record of an id and its result, each of which may be nil.
+func parseFoundPast(r *record.Reply, id string) *core.Past {
+	text, _ := r.Optional()
+	result, _ := r.Optional()
+	p, _, ok := record.ParsePast(id, text)
+	if !ok {
+		return nil
+	}
+	if result != "" {
+		p.Result = []byte(result)
+	}
+	return &p
+}
