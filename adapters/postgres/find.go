@@ -25,8 +25,8 @@ var findSQL = strings.NewReplacer("{failures}", "e.failures", "{counted}", "$11:
 WITH s AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
 )
-SELECT k.kind, j.*, c.*, d.*, p.scores, p.data, p.meta, p.more
-FROM (VALUES ('j'::"char"), ('c'), ('d')) k (kind)
+SELECT k.kind, j.*, c.*, d.*, t.*, p.scores, p.data, p.meta, p.more
+FROM (VALUES ('j'::"char"), ('c'), ('d'), ('p')) k (kind)
 LEFT JOIN LATERAL (
   SELECT ` + selectList(jobPrefix, new(queuedJob).columns()) + `
   FROM {schema}.jobs e` + queuedPayloads + `
@@ -42,14 +42,20 @@ LEFT JOIN LATERAL (
   FROM {schema}.dead_letters e` + deadPayloads + `
   WHERE k.kind = 'd' AND e.shard = (SELECT id FROM s) AND e.id = $4
 ) d ON true
+LEFT JOIN LATERAL (
+  SELECT ` + selectList(pastPrefix, new(pastRecord).found()) + `
+  FROM {schema}.past e
+  WHERE k.kind = 'p' AND e.shard = (SELECT id FROM s) AND e.id = $4
+) t ON true
 LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = k.kind
-WHERE coalesce(j.job_id, c.claim_id, d.dead_id) IS NOT NULL`)
+WHERE coalesce(j.job_id, c.claim_id, d.dead_id, t.past_id) IS NOT NULL`)
 
 // The kinds of records, and the prefixes of their columns.
 const (
 	foundJob, jobPrefix     = 'j', "job_"
 	foundClaim, claimPrefix = 'c', "claim_"
 	foundDead, deadPrefix   = 'd', "dead_"
+	foundPast, pastPrefix   = 'p', "past_"
 )
 
 // mostSkipped is the largest number of payloads of one score that a cursor leaves out. An id can't
@@ -129,6 +135,15 @@ func addFound(found *ports.Found, r *ports.FindRequest, rows pgx.Rows) (err erro
 	)
 
 	switch kind := rows.RawValues()[0][0]; kind { // "char" is one byte in either format
+	case foundPast:
+		var past pastRecord
+		if err := rows.Scan(destinations(rows, pastPrefix, past.found())...); err != nil {
+			return err
+		}
+		p := past.view().Past
+		found.Past = &p
+		return nil
+
 	case foundJob:
 		var job queuedJob
 		more, err = scanFound(rows, r.Queue, jobPrefix, &job, &job.payloadLists)

@@ -27,7 +27,7 @@ func newSettlementColumns(list []core.Settlement) *settlementColumns {
 		return s
 	}
 
-	usual := !slices.ContainsFunc(list, func(x core.Settlement) bool { return !x.Plain() || !x.Processed || x.Failed })
+	usual := !slices.ContainsFunc(list, func(x core.Settlement) bool { return !x.Plain() || !x.Processed || x.Failed || x.Past != nil })
 	known := make(map[core.ClaimRef]bool, len(list))
 	for i := range list {
 		x := &list[i]
@@ -90,6 +90,8 @@ type settlement struct {
 	Slot       string    `json:"slot,omitempty"`
 
 	Letter *letter `json:"letter,omitempty"`
+
+	Past *pastRow `json:"past,omitempty"`
 }
 
 func newSettlement(s *core.Settlement) settlement {
@@ -108,6 +110,9 @@ func newSettlement(s *core.Settlement) settlement {
 		Slot:         s.PutBack.Slot,
 	}
 
+	if s.Past != nil {
+		row.Past = newPastRow(s.Past.Stored(s.ID, 0))
+	}
 	if s.Buries() {
 		row.Letter = &letter{Failures: failuresOf(s.BuryFailures), Group: core.GroupName(s.Group)}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // turnArgs is how many parameters turnSQL has.
-const turnArgs = 25
+const turnArgs = 28
 
 // Most turns are usual, as described in the function turn_fast. Others need twice as many
 // parameters, and each parameter costs time.
@@ -26,7 +26,8 @@ const (
   p_settlements => $15::text::json,
   p_resent => $16, p_begin_ids => $17, p_begin_tokens => $18, p_begin_numbers => $19,
   p_part_ids => $20, p_part_tokens => $21, p_part_numbers => $22, p_part_positions => $23,
-  p_part_retry_counts => $24, p_part_recoveries => $25)`
+  p_part_retry_counts => $24, p_part_recoveries => $25,
+  p_keep_age => $26, p_keep_count => $27, p_keep_bytes => $28)`
 	turnClaimsSQL = `SELECT * FROM {schema}.turn_claims(p_queue => $1, p_index => $2, p_token => $3, p_number => $4)`
 )
 
@@ -39,7 +40,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		return ports.TurnReply{}, err
 	}
 
-	settlements := newSettlementColumns(r.Settlements)
+	settlements := newSettlementColumns(r.Recorded())
 	template, args, err := s.turnCall(&r, settlements)
 	if err != nil {
 		return ports.TurnReply{}, err
@@ -118,7 +119,8 @@ func (s *Store) turnCall(
 		textOrNone(r.Lease.Owner), r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
 		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node)
 	args = append(args, settlements.receiptArgs()...)
-	if settlements.usual() && !r.Resent && len(r.Parts)+len(r.Begin) == 0 {
+	keeps := r.Keep.Any() && len(r.Settlements) > 0
+	if settlements.usual() && !keeps && !r.Resent && len(r.Parts)+len(r.Begin) == 0 {
 		return turnFastSQL, args, nil
 	}
 
@@ -132,7 +134,8 @@ func (s *Store) turnCall(
 	}
 	args = append(args, outcomes, r.Resent)
 	args = append(args, beginArgs(r.Begin)...)
-	return turnSQL, append(args, partArgs(r.Parts)...), nil
+	args = append(args, partArgs(r.Parts)...)
+	return turnSQL, append(args, keepArgs(r.Keep)...), nil
 }
 
 // positions returns the positions of a request, from 0, for places of a reply, from 1.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
@@ -31,6 +32,9 @@ func (s *Store) settleOnce(ctx context.Context, into []any, template string, arg
 type oneRow func(ctx context.Context, into []any, template string, args ...any) error
 
 func (s *Store) settle(ctx context.Context, ask oneRow, shard core.Shard, settlements []core.Settlement) error {
+	if err := ports.ValidateSettlements(settlements); err != nil {
+		return err
+	}
 	rows := make([]settlement, len(settlements))
 	for i := range settlements {
 		rows[i] = newSettlement(&settlements[i])

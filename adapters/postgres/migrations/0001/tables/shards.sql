@@ -29,6 +29,8 @@ CREATE TABLE {schema}.shards (
   processed   bigint NOT NULL DEFAULT 0,
   failed      bigint NOT NULL DEFAULT 0,
   superseded  bigint NOT NULL DEFAULT 0,
+  past        bigint NOT NULL DEFAULT 0,
+  past_bytes  bigint NOT NULL DEFAULT 0,
   merge_rule  int NOT NULL DEFAULT 0,
   counts_from xid8 NOT NULL DEFAULT '0',
   counts_open xid8[],
@@ -50,6 +52,8 @@ COMMENT ON COLUMN {schema}.shards.usual IS 'Whether turn_fast may serve the shar
 COMMENT ON COLUMN {schema}.shards.floor IS 'No claimable job is due before it, but for those of pushes that took long to commit';
 COMMENT ON COLUMN {schema}.shards.rescan IS 'When to look for such jobs again, below the floor';
 COMMENT ON COLUMN {schema}.shards.superseded IS 'How many payloads the merge rule has dropped';
+COMMENT ON COLUMN {schema}.shards.past IS 'How many records of ids it has';
+COMMENT ON COLUMN {schema}.shards.past_bytes IS 'The bytes of their results';
 COMMENT ON COLUMN {schema}.shards.merge_rule IS 'That of the queue';
 COMMENT ON COLUMN {schema}.shards.counts_from IS 'count_changes of older transactions are folded, but for those of counts_open';
 COMMENT ON COLUMN {schema}.shards.inbox_from IS 'Rows of the inbox of older transactions are merged, but for those of inbox_open, and those of this one before inbox_seq';

@@ -7,17 +7,22 @@ SELECT s.id AS shard,
   s.dead + coalesce(t.dead, 0) + coalesce(a.dead, 0) AS dead,
   s.processed + coalesce(t.processed, 0) + coalesce(a.processed, 0) AS processed,
   s.failed + coalesce(t.failed, 0) + coalesce(a.failed, 0) AS failed,
-  s.superseded + coalesce(a.superseded, 0) AS superseded
+  s.superseded + coalesce(a.superseded, 0) AS superseded,
+  s.past + coalesce(t.past, 0) + coalesce(a.past, 0) AS past,
+  s.past_bytes + coalesce(t.past_bytes, 0) + coalesce(a.past_bytes, 0) AS past_bytes
 FROM {schema}.shards s
 LEFT JOIN LATERAL (
   SELECT sum(fresh) AS fresh, sum(retrying) AS retrying, sum(claimed) AS claimed, sum(dead) AS dead,
-    sum(processed) AS processed, sum(failed) AS failed
+    sum(processed) AS processed, sum(failed) AS failed,
+    (array_agg(past ORDER BY number DESC) FILTER (WHERE past IS NOT NULL))[1] AS past,
+    (array_agg(past_bytes ORDER BY number DESC) FILTER (WHERE past IS NOT NULL))[1] AS past_bytes
   FROM {schema}.turn_log t
   WHERE t.shard = s.id AND t.token = s.token AND t.number > s.last
 ) t ON true
 LEFT JOIN LATERAL (
   SELECT sum(fresh) AS fresh, sum(retrying) AS retrying, sum(claimed) AS claimed, sum(dead) AS dead,
-    sum(processed) AS processed, sum(failed) AS failed, sum(superseded) AS superseded
+    sum(processed) AS processed, sum(failed) AS failed, sum(superseded) AS superseded,
+    sum(past) AS past, sum(past_bytes) AS past_bytes
   FROM (
     SELECT * FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx >= {schema}.scan_from(s.counts_from)
     UNION ALL

@@ -17,7 +17,9 @@ BEGIN
   )
   SELECT coalesce(sum(fresh), 0) AS fresh, coalesce(sum(retrying), 0) AS retrying,
     coalesce(sum(claimed), 0) AS claimed, coalesce(sum(dead), 0) AS dead,
-    coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed
+    coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed,
+    coalesce((array_agg(past ORDER BY number DESC) FILTER (WHERE past IS NOT NULL))[1], 0) AS past,
+    coalesce((array_agg(past_bytes ORDER BY number DESC) FILTER (WHERE past IS NOT NULL))[1], 0) AS past_bytes
   INTO v_log FROM gone;
   SELECT * INTO v_other FROM {schema}.take_count_changes(p_shard, v_shard.counts_from, v_shard.counts_open);
   v_mark := {schema}.inbox_mark(p_shard);
@@ -31,6 +33,8 @@ BEGIN
     processed = v_shard.processed + v_log.processed + v_other.processed,
     failed = v_shard.failed + v_log.failed + v_other.failed,
     superseded = v_shard.superseded + v_other.superseded,
+    past = v_shard.past + v_log.past + v_other.past,
+    past_bytes = v_shard.past_bytes + v_log.past_bytes + v_other.past_bytes,
     counts_from = v_other.counts_from, counts_open = v_other.counts_open,
     inbox_from = v_mark.since, inbox_seq = v_mark.seq, inbox_open = v_mark.open,
     parked = v_shard.parked AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = p_shard AND j.parked)

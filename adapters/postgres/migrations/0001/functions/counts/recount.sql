@@ -25,12 +25,15 @@ BEGIN
   ), is_now AS (
     SELECT count(*) FILTER (WHERE j.retry_count < 0) AS fresh, count(*) FILTER (WHERE j.retry_count >= 0) AS retrying,
       (SELECT count(*) FROM {schema}.claimed c WHERE c.shard = v_shard) AS claimed,
-      (SELECT count(*) FROM {schema}.dead_letters d WHERE d.shard = v_shard) AS dead
+      (SELECT count(*) FROM {schema}.dead_letters d WHERE d.shard = v_shard) AS dead,
+      (SELECT count(*) FROM {schema}.past p WHERE p.shard = v_shard) AS past,
+      (SELECT coalesce(sum(octet_length(p.result)), 0) FROM {schema}.past p WHERE p.shard = v_shard) AS past_bytes
     FROM {schema}.jobs j WHERE j.shard = v_shard
   ), corrected AS (
-    INSERT INTO {schema}.count_changes (shard, fresh, retrying, claimed, dead, processed, failed)
-    SELECT v_shard, n.fresh - w.fresh, n.retrying - w.retrying, n.claimed - w.claimed, n.dead - w.dead, 0, 0 FROM was w, is_now n
-    WHERE (n.fresh, n.retrying, n.claimed, n.dead) <> (w.fresh, w.retrying, w.claimed, w.dead)
+    INSERT INTO {schema}.count_changes (shard, fresh, retrying, claimed, dead, processed, failed, past, past_bytes)
+    SELECT v_shard, n.fresh - w.fresh, n.retrying - w.retrying, n.claimed - w.claimed, n.dead - w.dead, 0, 0,
+      n.past - w.past, n.past_bytes - w.past_bytes FROM was w, is_now n
+    WHERE (n.fresh, n.retrying, n.claimed, n.dead, n.past, n.past_bytes) <> (w.fresh, w.retrying, w.claimed, w.dead, w.past, w.past_bytes)
   )
   SELECT w.fresh, w.retrying, w.claimed, w.dead, n.fresh, n.retrying, n.claimed, n.dead, w.processed, w.failed, w.superseded,
     {schema}.held(v_shard), (SELECT {schema}.oldest(l.shard, l.floor) FROM {schema}.leases l WHERE l.shard = v_shard)

@@ -1,19 +1,22 @@
 -- Settles claimed jobs: deletes their rows and returns what becomes of them. p_settlements is how, in
 -- the order of the receipts in the other arrays; NULL means that all jobs are done whole and
--- processed. It puts back or buries at most as many payloads and bytes as one step may move, but
--- always carries out the first such settlement. Settlements behind it that don't fit are not
--- carried out. Returns done, the places that were carried out: those claimed with this receipt by a
--- row that no other session has locked; processed and failed, what counts; and put_back and buried,
+-- processed. It puts back, buries or records as results at most as many payloads and bytes as one
+-- step may move, but always carries out the first such settlement. Settlements behind it that don't
+-- fit are not carried out. Returns done, the places that were carried out: those claimed with this receipt by a
+-- row that no other session has locked; processed and failed, what counts; past and past_bytes, as of keep_past; and put_back and buried,
 -- the payloads that go on.
 CREATE FUNCTION {schema}.settle_claimed(p_shard int, p_now bigint, p_ids text[], p_tokens bigint[], p_numbers bigint[],
   p_settlements {schema}.settlement[],
-  OUT done int[], OUT processed int, OUT failed int, OUT put_back {schema}.inbox[], OUT buried {schema}.inbox[])
+  OUT done int[], OUT processed int, OUT failed int, OUT past int, OUT past_bytes bigint, OUT put_back {schema}.inbox[], OUT buried {schema}.inbox[])
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_done     CONSTANT text := '0'; -- core.Done
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
   c_bytes    CONSTANT bigint := 8388608; -- core.MaxStepBytes
+  v_recorded {schema}.settlement[];
 BEGIN
+  past := 0;
+  past_bytes := 0;
   IF p_settlements IS NULL THEN
     WITH found AS MATERIALIZED (
       SELECT c.at, s.place
@@ -29,8 +32,14 @@ BEGIN
   END IF;
 
   WITH found AS MATERIALIZED (
-    SELECT s.settlement, s.place, c.at, c.payloads, c.size, btrim((s.settlement).dispositions, c_done) <> '' AS moves
-    FROM (SELECT u AS settlement, row_number() OVER () AS place FROM unnest(p_settlements) u) s, LATERAL (
+    SELECT s.settlement, s.place, c.at, c.payloads + s.results AS payloads, c.size + s.result_size AS size,
+      s.moves, s.moves OR s.results > 0 AS weighs
+    FROM (
+      SELECT u AS settlement, row_number() OVER () AS place, btrim(u.dispositions, c_done) <> '' AS moves,
+        CASE WHEN (u.past).result IS NULL THEN 0 ELSE 1 END AS results,
+        coalesce(octet_length((u.past).result), 0) AS result_size
+      FROM unnest(p_settlements) u
+    ) s, LATERAL (
       SELECT c.ctid AS at, m.payloads, m.size
       FROM {schema}.claimed c, LATERAL (
         SELECT 1 + coalesce(cardinality(c.more_scores), 0) AS payloads, coalesce(c.size, octet_length(c.data)) AS size
@@ -39,17 +48,19 @@ BEGIN
         SELECT count(*), coalesce(sum(octet_length(d.data)), 0)
         FROM unnest(ARRAY[c.data] || c.more_data) WITH ORDINALITY d (data, position)
         WHERE substr((s.settlement).dispositions, least(d.position, length((s.settlement).dispositions))::int, 1) <> c_done
-        HAVING position(c_done IN (s.settlement).dispositions) > 0
+        HAVING s.moves AND position(c_done IN (s.settlement).dispositions) > 0
+        UNION ALL
+        SELECT 0, 0 WHERE NOT s.moves
       ) m
       WHERE c.shard = p_shard AND c.id = (s.settlement).id AND c.token = (s.settlement).token AND c.number = (s.settlement).number
       FOR UPDATE OF c SKIP LOCKED
     ) c
   ), summed AS (
-    SELECT f.*, sum(f.payloads) FILTER (WHERE f.moves) OVER w AS sum, sum(f.size) FILTER (WHERE f.moves) OVER w AS bytes
+    SELECT f.*, sum(f.payloads) FILTER (WHERE f.weighs) OVER w AS sum, sum(f.size) FILTER (WHERE f.weighs) OVER w AS bytes
     FROM found f WINDOW w AS (ORDER BY f.place)
   ), gone AS (
     DELETE FROM {schema}.claimed c USING summed f
-    WHERE c.ctid = f.at AND (NOT f.moves OR f.sum = f.payloads OR f.sum <= c_payloads AND f.bytes <= c_bytes)
+    WHERE c.ctid = f.at AND (NOT f.weighs OR f.sum = f.payloads OR f.sum <= c_payloads AND f.bytes <= c_bytes)
     RETURNING f.place, f.settlement, f.moves, CASE WHEN f.moves THEN c END AS claim
   ), arrived AS (
     SELECT a AS arrival, g.place, row_number() OVER () AS nth
@@ -59,7 +70,11 @@ BEGIN
   SELECT (SELECT array_agg(g.place) FROM gone g),
     (SELECT count(*) FROM gone g WHERE (g.settlement).processed),
     (SELECT count(*) FROM gone g WHERE (g.settlement).failed),
+    (SELECT array_agg(g.settlement) FROM gone g WHERE NOT ((g.settlement).past IS NULL)),
     array_agg(a.arrival ORDER BY a.place, a.nth) FILTER (WHERE (a.arrival).kind <> 'buried'),
     array_agg(a.arrival ORDER BY a.place, a.nth) FILTER (WHERE (a.arrival).kind = 'buried')
-  INTO done, processed, failed, put_back, buried FROM arrived a;
+  INTO done, processed, failed, v_recorded, put_back, buried FROM arrived a;
+  IF v_recorded IS NOT NULL THEN
+    SELECT k.records, k.bytes INTO past, past_bytes FROM {schema}.keep_past(p_shard, p_now, v_recorded) k;
+  END IF;
 END {$};

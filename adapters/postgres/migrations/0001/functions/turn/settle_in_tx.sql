@@ -14,6 +14,7 @@ DECLARE
   v_shard       int := {schema}.find_shard(p_queue, p_index);
   v_now         bigint := {schema}.clock(p_now);
   v_settlements {schema}.settlement[];
+  v_kept        record;
 BEGIN
   status := coalesce({schema}.unfit_session(), CASE WHEN v_shard IS NULL THEN {schema}.missing_shard(p_queue) END);
   IF status IS NOT NULL THEN
@@ -60,4 +61,10 @@ BEGIN
     FROM gone g, LATERAL {schema}.arrivals_of(g.claim, g.settlement, v_now) a
   ) r
   ORDER BY r.place, r.nth;
+
+  IF EXISTS (SELECT FROM unnest(v_settlements) s WHERE NOT (s.past IS NULL)) THEN
+    SELECT * INTO v_kept FROM {schema}.keep_past(v_shard, v_now, v_settlements);
+    INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed, past, past_bytes)
+    VALUES (v_shard, 0, 0, 0, 0, 0, v_kept.records, v_kept.bytes);
+  END IF;
 END {$};

@@ -1,7 +1,8 @@
 -- Carries out any turn (ports.Consumer.Turn). p_settle arguments are the receipts of settlements,
 -- NULL for none, and p_settlements the settlements themselves, a JSON array of objects of the type
 -- settlement, NULL if all jobs are done whole and processed; p_part arguments are payloads to end, as in end_parts, and p_begin
--- arguments claims to mark as begun, NULL for none.
+-- arguments claims to mark as begun, NULL for none. p_keep arguments are what is kept of records, NULL
+-- for no limit, and all NULL if no record is kept.
 -- p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok or
 -- repeated, the rest of the reply. A further header has places of the request, from 1: skipped,
 -- settlements whose job is not claimed; deferred, those whose job a caller's transaction has
@@ -14,7 +15,8 @@ CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token b
   p_resent boolean DEFAULT false,
   p_begin_ids text[] DEFAULT NULL, p_begin_tokens bigint[] DEFAULT NULL, p_begin_numbers bigint[] DEFAULT NULL,
   p_part_ids text[] DEFAULT NULL, p_part_tokens bigint[] DEFAULT NULL, p_part_numbers bigint[] DEFAULT NULL,
-  p_part_positions int[] DEFAULT NULL, p_part_retry_counts int[] DEFAULT NULL, p_part_recoveries int[] DEFAULT NULL)
+  p_part_positions int[] DEFAULT NULL, p_part_retry_counts int[] DEFAULT NULL, p_part_recoveries int[] DEFAULT NULL,
+  p_keep_age bigint DEFAULT NULL, p_keep_count bigint DEFAULT NULL, p_keep_bytes bigint DEFAULT NULL)
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
 SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
@@ -22,12 +24,15 @@ DECLARE
   c_short_ttl CONSTANT bigint := 5000000; -- below it, a tenth of the TTL is less than lock_timeout
   c_slow_push CONSTANT bigint := 1000000; -- rescans look for pushes that take longer to commit
   c_few_dead  CONSTANT bigint := 10000; -- passed in some ms
+  c_never     CONSTANT bigint := 9223372036854775807;
   v_shard       {schema}.shards;
   v_now         bigint;
   v_log         record; -- the newest row of turn_log, or the same of the shard's row
   v_rescan_at   timestamptz;
   v_from        bigint;
   v_settled     record;
+  v_kept        record; -- what becomes of the number of records and of the bytes of their results
+  v_pruned      record;
   v_skipped_parts int[];
   v_not_begun   int[];
   v_exceptional boolean := false;
@@ -81,6 +86,23 @@ BEGIN
     CASE WHEN p_settlements IS NOT NULL THEN
       ARRAY(SELECT s FROM json_populate_recordset(NULL::{schema}.settlement, p_settlements) s) END);
   v_floor := least(v_log.floor, v_settled.early, v_now - c_slow_push);
+  v_fold := NOT v_now - v_shard.renewed BETWEEN 0 AND p_ttl / 3;
+  SELECT NULL::bigint AS records, NULL::bigint AS bytes INTO v_kept;
+  IF p_settle_ids IS NOT NULL AND (p_keep_age IS NOT NULL OR v_fold) THEN
+    SELECT coalesce(t.past, 0) AS records, coalesce(t.past_bytes, 0) AS bytes INTO v_kept FROM (SELECT) o LEFT JOIN LATERAL (
+      SELECT t.past, t.past_bytes FROM {schema}.turn_log t
+      WHERE t.shard = v_shard.id AND t.token = v_shard.token AND t.number > v_shard.last AND t.past IS NOT NULL
+      ORDER BY t.number DESC LIMIT 1
+    ) t ON true;
+    v_kept.records := v_kept.records + v_settled.past;
+    v_kept.bytes := v_kept.bytes + v_settled.past_bytes;
+    SELECT * INTO v_pruned FROM {schema}.prune_past(v_shard.id,
+      CASE WHEN p_keep_age IS NULL THEN c_never ELSE v_now - p_keep_age END,
+      coalesce(p_keep_count, c_never), coalesce(p_keep_bytes, c_never),
+      v_shard.past + v_kept.records, v_shard.past_bytes + v_kept.bytes);
+    v_kept.records := v_kept.records - v_pruned.records;
+    v_kept.bytes := v_kept.bytes - v_pruned.bytes;
+  END IF;
   IF p_part_ids IS NOT NULL THEN
     v_skipped_parts := {schema}.end_parts(v_shard.id, p_part_ids, p_part_tokens, p_part_numbers, p_part_positions,
       p_part_retry_counts, p_part_recoveries);
@@ -103,7 +125,6 @@ BEGIN
   -- Slow pushes may have come below the floor. Beside many dead rows a look takes long, so only
   -- turns that fold look, and renewals.
   v_from := v_floor;
-  v_fold := NOT v_now - v_shard.renewed BETWEEN 0 AND p_ttl / 3;
   SELECT NULL::text[] AS ids, 0 AS fresh, 0 AS retrying, false AS missed, false AS merged, NULL::bigint AS next_due INTO v_claimed;
   IF {schema}.rescan_due(v_log.rescan, v_now) THEN
     IF v_fold AND p_settle_ids IS NOT NULL OR {schema}.dead_jobs() < c_few_dead THEN
@@ -136,10 +157,10 @@ BEGIN
 
   IF p_settle_ids IS NOT NULL OR p_part_ids IS NOT NULL OR p_begin_ids IS NOT NULL OR v_count > 0 OR v_handed.ids IS NOT NULL OR p_resent THEN
     v_log.last := p_number; v_log.ttl := p_ttl; v_log.expires := {schema}.later(v_now, p_ttl);
-    INSERT INTO {schema}.turn_log (shard, token, number, ttl, expires, floor, rescan, fresh, retrying, claimed, dead, processed, failed)
+    INSERT INTO {schema}.turn_log (shard, token, number, ttl, expires, floor, rescan, fresh, retrying, claimed, dead, processed, failed, past, past_bytes)
     VALUES (v_shard.id, v_shard.token, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan,
       v_settled.fresh + v_claimed.fresh, v_settled.retrying + v_claimed.retrying,
-      v_count - v_settled.settled, v_settled.dead, v_settled.processed, v_settled.failed);
+      v_count - v_settled.settled, v_settled.dead, v_settled.processed, v_settled.failed, v_kept.records, v_kept.bytes);
     IF v_fold THEN
       PERFORM {schema}.fold(v_shard.id, v_now, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan);
     END IF;
