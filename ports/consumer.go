@@ -98,8 +98,9 @@ type Consumer interface {
 	// core.KeepPast.Removes reports true, at most core.MaxPastRemoved. Only Forget removes others.
 	// So a record stays as long as it is not older than Age, jobs of fewer than Count other ids of
 	// the shard were done since, and their results fit Bytes together with its own. It may stay
-	// longer, since only turns that settle jobs remove records. If the turns of a shard keep no
-	// record, they remove those that are left. A store may need renewals of the lease for that too.
+	// longer, since a store need not look for old records while no job is settled. Turns that keep no
+	// record remove those that are left by the Age of the last turn that kept some; a store may do so
+	// in some of them only, at least whenever a third of the TTL has passed.
 	//
 	// Parts. A part ends one payload of a claimed job as done, as core.PayloadSettlement.Apply
 	// defines, and marks the job as begun, since its next payload runs when the turn has been

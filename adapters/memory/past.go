@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -14,6 +15,8 @@ type past struct {
 	byID   map[string]*core.Past
 	byTime sorted[*core.Past]
 	bytes  int64 // of all results
+	// age is that of the last turn that has kept records.
+	age time.Duration
 }
 
 func placeOfPast(p *core.Past) place { return place{int64(p.DoneAt), p.ID} }
@@ -41,8 +44,15 @@ func (l *past) remove(p *core.Past) {
 	l.bytes -= int64(len(p.Result))
 }
 
-// prune removes the oldest records that are not kept.
+// prune removes the oldest records that are not kept. A turn that keeps none removes them by the age
+// of the last turn that did.
 func (l *past) prune(keep core.KeepPast, now core.Instant) {
+	if keep.Any() {
+		l.age = keep.Age
+	} else {
+		keep.Age = l.age
+	}
+
 	for range core.MaxPastRemoved {
 		first, ok := l.byTime.First()
 		if !ok || !keep.Removes(first.DoneAt, int64(l.byTime.Len()), l.bytes, now) {

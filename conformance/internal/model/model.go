@@ -52,6 +52,7 @@ type shard struct {
 	groups     map[string]core.Group
 	schedules  map[core.ScheduleKey]core.Schedule
 	past       map[string]core.Past
+	pastAge    time.Duration
 	rule       core.MergeRule
 	superseded int64
 	processed  int64

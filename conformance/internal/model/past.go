@@ -15,8 +15,14 @@ func (s *shard) record(settled *core.Settlement, now core.Instant) {
 	}
 }
 
-// prunePast removes the records of a shard that are not kept, the oldest first.
+// prunePast removes the records of a shard that are not kept, the oldest first. A turn that keeps
+// none removes them by the age of the last turn that did.
 func (s *shard) prunePast(keep core.KeepPast, now core.Instant) {
+	if keep.Any() {
+		s.pastAge = keep.Age
+	}
+	keep.Age = s.pastAge
+
 	for i, p := range sorted(s.past, byDoneAt) {
 		var bytes int64
 		for _, p := range s.past {

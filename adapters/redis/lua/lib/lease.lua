@@ -15,7 +15,8 @@
 --     handed something over, and handed as it was before; '' for none. acquire, turn.lua.
 --   alone: how many claims run alone. turn.lua, set_aside, recount.
 --   processed, failed: the shard's counts. Both turns.
---   past: the bytes of all results of the shard's records, see lib/past.lua. Both turns.
+--   past: the bytes of the results of the shard's records, and their Age, see lib/past.lua. Both
+--     turns.
 --   superseded: the count of payloads that the merge rule has dropped. lib/items.lua.
 --   large: not '' once a turn of this token has claimed a job that has a note. acquire, both turns.
 --   noted: the token of the last lease whose holder kept notes. If that is not token, the notes

@@ -5,8 +5,9 @@
 --
 -- PAST has the record of each id: DoneAt (8 bytes), and what past.go of internal/record appends,
 -- which begins with the size of the result (4 bytes). PTIME has the ids by DoneAt, and RESULTS the
--- results by id, of those that have one. The field past of the lease has the bytes of all results.
--- It is there as long as the shard has records.
+-- results by id, of those that have one. The field past of the lease has the bytes of all results
+-- and the Age of the last turn that has kept records (8 bytes each). It is there as long as the shard
+-- has records.
 
 -- past_args reads the arguments for the settlements of a turn, of which codes has a byte each. It
 -- returns the record of each position, and its result, if there is one, and the number of
@@ -39,12 +40,10 @@ local function keep_past(LEASE, now, keep, before, ids, records, results, n)
   call('ZCARD', PTIME)
   call('HLEN', RESULTS)
 
-  local sum = tonumber(before or 0)
-  local earliest, most, most_bytes = math.huge, 0, 0
-  if keep ~= '' then
-    earliest, most, most_bytes = parse('>I8I8I8', keep)
-    earliest = now - earliest
-  end
+  local sum, age, most, most_bytes = 0, 0, 0, 0
+  if before then sum, age = parse('>I8I8', before) end
+  if keep ~= '' then age, most, most_bytes = parse('>I8I8I8', keep) end
+  local earliest = now - age
 
   -- sizes returns the sizes of the results of ids.
   local function sizes(some)
@@ -98,7 +97,7 @@ local function keep_past(LEASE, now, keep, before, ids, records, results, n)
     local left, removed, done = call('ZCARD', PTIME), 0, false
     while not done and left > 0 and removed < MOST_REMOVED do
       local step = math.min(MOST_REMOVED - removed, math.max(1, most > 0 and left - most or 1))
-      if removed > 0 or keep == '' then step = math.min(MOST_REMOVED - removed, math.max(step, STEP)) end
+      if removed > 0 then step = math.min(MOST_REMOVED - removed, math.max(step, STEP)) end
 
       local first = call('ZRANGE', PTIME, 0, step - 1, 'WITHSCORES')
       local some, k = {}, 0
@@ -125,7 +124,7 @@ local function keep_past(LEASE, now, keep, before, ids, records, results, n)
     spare()
     add()
     local left = remove()
-    local after = string.format('%.0f', math.max(0, sum))
+    local after = pack('>I8I8', math.max(0, sum), age)
     if left == 0 then
       if before then call('HDEL', LEASE, 'past') end
     elseif after ~= before then call('HSET', LEASE, 'past', after) end

@@ -31,6 +31,7 @@ CREATE TABLE {schema}.shards (
   superseded  bigint NOT NULL DEFAULT 0,
   past        bigint NOT NULL DEFAULT 0,
   past_bytes  bigint NOT NULL DEFAULT 0,
+  past_age    bigint NOT NULL DEFAULT 0,
   merge_rule  int NOT NULL DEFAULT 0,
   counts_from xid8 NOT NULL DEFAULT '0',
   counts_open xid8[],
@@ -54,6 +55,7 @@ COMMENT ON COLUMN {schema}.shards.rescan IS 'When to look for such jobs again, b
 COMMENT ON COLUMN {schema}.shards.superseded IS 'How many payloads the merge rule has dropped';
 COMMENT ON COLUMN {schema}.shards.past IS 'How many records of ids it has';
 COMMENT ON COLUMN {schema}.shards.past_bytes IS 'The bytes of their results';
+COMMENT ON COLUMN {schema}.shards.past_age IS 'For how long the last turn that has kept records keeps them, in microseconds';
 COMMENT ON COLUMN {schema}.shards.merge_rule IS 'That of the queue';
 COMMENT ON COLUMN {schema}.shards.counts_from IS 'count_changes of older transactions are folded, but for those of counts_open';
 COMMENT ON COLUMN {schema}.shards.inbox_from IS 'Rows of the inbox of older transactions are merged, but for those of inbox_open, and those of this one before inbox_seq';

@@ -86,23 +86,6 @@ BEGIN
     CASE WHEN p_settlements IS NOT NULL THEN
       ARRAY(SELECT s FROM json_populate_recordset(NULL::{schema}.settlement, p_settlements) s) END);
   v_floor := least(v_log.floor, v_settled.early, v_now - c_slow_push);
-  v_fold := NOT v_now - v_shard.renewed BETWEEN 0 AND p_ttl / 3;
-  SELECT NULL::bigint AS records, NULL::bigint AS bytes INTO v_kept;
-  IF p_settle_ids IS NOT NULL AND (p_keep_age IS NOT NULL OR v_fold) THEN
-    SELECT coalesce(t.past, 0) AS records, coalesce(t.past_bytes, 0) AS bytes INTO v_kept FROM (SELECT) o LEFT JOIN LATERAL (
-      SELECT t.past, t.past_bytes FROM {schema}.turn_log t
-      WHERE t.shard = v_shard.id AND t.token = v_shard.token AND t.number > v_shard.last AND t.past IS NOT NULL
-      ORDER BY t.number DESC LIMIT 1
-    ) t ON true;
-    v_kept.records := v_kept.records + v_settled.past;
-    v_kept.bytes := v_kept.bytes + v_settled.past_bytes;
-    SELECT * INTO v_pruned FROM {schema}.prune_past(v_shard.id,
-      CASE WHEN p_keep_age IS NULL THEN c_never ELSE v_now - p_keep_age END,
-      coalesce(p_keep_count, c_never), coalesce(p_keep_bytes, c_never),
-      v_shard.past + v_kept.records, v_shard.past_bytes + v_kept.bytes);
-    v_kept.records := v_kept.records - v_pruned.records;
-    v_kept.bytes := v_kept.bytes - v_pruned.bytes;
-  END IF;
   IF p_part_ids IS NOT NULL THEN
     v_skipped_parts := {schema}.end_parts(v_shard.id, p_part_ids, p_part_tokens, p_part_numbers, p_part_positions,
       p_part_retry_counts, p_part_recoveries);
@@ -125,6 +108,7 @@ BEGIN
   -- Slow pushes may have come below the floor. Beside many dead rows a look takes long, so only
   -- turns that fold look, and renewals.
   v_from := v_floor;
+  v_fold := NOT v_now - v_shard.renewed BETWEEN 0 AND p_ttl / 3;
   SELECT NULL::text[] AS ids, 0 AS fresh, 0 AS retrying, false AS missed, false AS merged, NULL::bigint AS next_due INTO v_claimed;
   IF {schema}.rescan_due(v_log.rescan, v_now) THEN
     IF v_fold AND p_settle_ids IS NOT NULL OR {schema}.dead_jobs() < c_few_dead THEN
@@ -156,6 +140,25 @@ BEGIN
   END IF;
 
   IF p_settle_ids IS NOT NULL OR p_part_ids IS NOT NULL OR p_begin_ids IS NOT NULL OR v_count > 0 OR v_handed.ids IS NOT NULL OR p_resent THEN
+    SELECT NULL::bigint AS records, NULL::bigint AS bytes INTO v_kept;
+    IF v_fold OR p_settle_ids IS NOT NULL AND p_keep_age IS NOT NULL THEN
+      SELECT coalesce(t.past, 0) AS records, coalesce(t.past_bytes, 0) AS bytes INTO v_kept FROM (SELECT) o LEFT JOIN LATERAL (
+        SELECT t.past, t.past_bytes FROM {schema}.turn_log t
+        WHERE t.shard = v_shard.id AND t.token = v_shard.token AND t.number > v_shard.last AND t.past IS NOT NULL
+        ORDER BY t.number DESC LIMIT 1
+      ) t ON true;
+      v_kept.records := v_kept.records + v_settled.past;
+      v_kept.bytes := v_kept.bytes + v_settled.past_bytes;
+      SELECT * INTO v_pruned FROM {schema}.prune_past(v_shard.id,
+        v_now - coalesce(p_keep_age, v_shard.past_age),
+        coalesce(p_keep_count, c_never), coalesce(p_keep_bytes, c_never),
+        v_shard.past + v_kept.records, v_shard.past_bytes + v_kept.bytes);
+      v_kept.records := v_kept.records - v_pruned.records;
+      v_kept.bytes := v_kept.bytes - v_pruned.bytes;
+      IF p_keep_age <> v_shard.past_age THEN
+        UPDATE {schema}.shards SET past_age = p_keep_age WHERE id = v_shard.id;
+      END IF;
+    END IF;
     v_log.last := p_number; v_log.ttl := p_ttl; v_log.expires := {schema}.later(v_now, p_ttl);
     INSERT INTO {schema}.turn_log (shard, token, number, ttl, expires, floor, rescan, fresh, retrying, claimed, dead, processed, failed, past, past_bytes)
     VALUES (v_shard.id, v_shard.token, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan,
