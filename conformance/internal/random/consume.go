@@ -169,6 +169,7 @@ func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
 		PerJob:      pick(d, "PerJob", 0, 0, 1, 2, 9),
 		Bytes:       pick(d, "Bytes", 0, 0, 1, 3, 4<<10),
 		Node:        "node of " + h.lease.Owner,
+		Keep:        d.keep,
 	}
 
 	for _, c := range h.claims {
@@ -253,7 +254,16 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 		}
 	}
 
-	return d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
+	s := d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
+	if rapid.Bool().Draw(d.t, "record") {
+		s.Record(&c, core.Run{
+			Started: pick(d, "started", -1, 0, d.model().Now()),
+			Took:    pick(d, "took", -time.Second, 0, time.Microsecond, time.Hour),
+			Node:    pick(d, "node", randomNodes()...),
+			Result:  []byte(pick(d, "result", "", "", "42", "\x00\xff", strings.Repeat("r", core.MaxResultBytes/2))),
+		})
+	}
+	return s
 }
 
 // slot draws the slot of a job, sometimes none.

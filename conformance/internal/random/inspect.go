@@ -147,6 +147,14 @@ func (d *driver) checkLists(r ports.PageRequest, shards int) {
 			})
 		})
 
+	compare(d, "Past", d.from(r, shards, false),
+		func(s ports.ShardStore, ctx context.Context, r ports.PageRequest) ([]ports.PastView, error) {
+			return allPages(r, func(p ports.PageRequest) ([]ports.PastView, ports.Cursor, error) {
+				page, err := s.Past(ctx, p)
+				return page.Past, page.Next, err
+			})
+		})
+
 	for _, byID := range []bool{false, true} {
 		mr := ports.MorgueRequest{PageRequest: d.from(r, shards, byID), ByID: byID}
 		if !byID {

@@ -54,6 +54,8 @@ type driver struct {
 
 	queues []ports.Queue
 	policy core.RetryPolicy
+	// keep is what all turns keep of records.
+	keep core.KeepPast
 	// attempts are the last attempts of the owners at each shard.
 	attempts map[attemptKey]int64
 	// permitAttempts are the last attempts of the owners' calls for the permits of a queue.
@@ -87,6 +89,11 @@ func (d *driver) run() {
 		MaxRecoveries: rapid.IntRange(0, 2).Draw(d.t, "MaxRecoveries"),
 		Exhausted:     pick(d, "exhausted", core.BuryFirst, core.Hold),
 	}
+
+	// No record is old enough to go, since a store may look for old ones at different times.
+	d.keep = pick(d, "keep", core.KeepPast{}, core.KeepPast{Age: core.MaxKeepAge},
+		core.KeepPast{Age: core.MaxKeepAge, Count: 1}, core.KeepPast{Age: core.MaxKeepAge, Count: 3},
+		core.KeepPast{Age: core.MaxKeepAge, Count: 5, Bytes: core.MaxResultBytes})
 
 	for _, name := range []string{"orders", "mail"}[:pick(d, "queues", 1, 1, 2)] {
 		q := ports.Queue{

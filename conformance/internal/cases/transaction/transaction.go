@@ -76,6 +76,92 @@ func transactionSlot(e *env.Env) {
 	e.Same("the claim", h.One().Job, env.Job("a", want, payloads...))
 }
 
+const rulePast = "Settle: each settlement with a Past records it, in the caller's transaction; the next turns remove records"
+
+// recorded settles a claim as done, with a record.
+func recorded(c core.Claim, result string) core.Settlement {
+	s := env.Done(c)
+	s.Record(&c, core.Run{Started: env.Start, Took: time.Second, Node: "web-1", Result: []byte(result)})
+	return s
+}
+
+// results returns the results of the records of ids, and "none" for an id without a record.
+func results(e *env.Env, ids ...string) (list []string) {
+	for _, id := range ids {
+		if p := e.Find(id).Past; p != nil {
+			list = append(list, id+" "+string(p.Result))
+		} else {
+			list = append(list, id+" none")
+		}
+	}
+	return list
+}
+
+// removedByTurns checks that turns that settle jobs remove records down to one.
+func removedByTurns(e *env.Env, h *env.Holder) {
+	keep := core.KeepPast{Age: time.Hour, Count: 1}
+	for range 3 { // a store may count records of transactions with a later turn
+		e.Clock.Advance(env.TTL / 2)
+		e.Push(env.EntryAt("z", "p", 1, 0))
+		r := h.Request(0, recorded(h.One(), "z"))
+		r.Keep = keep
+		h.Send(r)
+	}
+	page, err := e.Store.Past(e.Ctx, env.WholePage(env.Orders))
+	e.Must(err, "Past")
+	e.Same("the number of records", len(page.Past), 1)
+	e.Same("the record", results(e, "z"), []string{"z z"})
+}
+
+func settlerPast(e *env.Env) {
+	e.PushIDs("a", "b", "c")
+	h := e.Acquire("n1")
+	claims := h.Claim(3)
+	e.Must(settleOutside(e, recorded(claims[0], "1"), env.Done(claims[1])), "Settle")
+	e.Same("the records", results(e, "a", "b"), []string{"a 1", "b none"})
+	e.Same("the whole record", *e.Find("a").Past, core.Past{
+		ID: "a", Started: env.Start, DoneAt: env.Start, Took: time.Second, Score: 1, Payloads: 1, Attempt: 1, Node: "web-1",
+		Result: []byte("1"),
+	})
+
+	e.Refused("Settle with a job that is not claimed", settleOutside(e, recorded(claims[2], "3"), recorded(claims[1], "2")),
+		ports.ErrLeaseLost)
+	e.Same("the records then", results(e, "a", "b", "c"), []string{"a 1", "b none", "c none"})
+	e.Must(settleOutside(e, recorded(claims[2], "3")), "Settle")
+	removedByTurns(e, h)
+}
+
+func transactionPast(e *env.Env) {
+	e.PushIDs("a", "b")
+	h := e.Acquire("n1")
+	claims := h.Claim(2)
+
+	tx := begin(e)
+	e.Must(tx.Settle(e.Ctx, e.Shard, []core.Settlement{recorded(claims[0], "1"), recorded(claims[1], "2")}),
+		"Settle in a transaction")
+	e.Same("the records before the commit", results(e, "a", "b"), []string{"a none", "b none"})
+	late := h.Request(0, recorded(claims[0], "late"))
+	late.Keep = core.KeepPast{Age: time.Hour}
+	e.Same("deferred meanwhile", h.Send(late).Deferred, []int{0})
+	e.Same("the records of deferred settlements", results(e, "a", "b"), []string{"a none", "b none"})
+	e.Must(tx.Commit(e.Ctx), "Commit")
+	e.Same("the records after a commit", results(e, "a", "b"), []string{"a 1", "b 2"})
+
+	// A run in a turn replaces the record, and then one in a transaction.
+	e.PushIDs("a")
+	r := h.Request(0, recorded(h.One(), "3"))
+	r.Keep = core.KeepPast{Age: time.Hour, Count: 5}
+	h.Send(r)
+	e.Same("the records after a turn", results(e, "a", "b"), []string{"a 3", "b 2"})
+	e.PushIDs("b")
+	c := h.One()
+	within(e, func(tx env.Transaction) error {
+		return tx.Settle(e.Ctx, e.Shard, []core.Settlement{recorded(c, "")})
+	})
+	e.Same("the records after another transaction", results(e, "a", "b"), []string{"a 3", "b "})
+	removedByTurns(e, h)
+}
+
 const ruleSettler = "Settler: settlements of one shard, all or none; each (ID, Receipt) must be claimed"
 
 func settlerCases() []env.Case {
@@ -97,6 +183,7 @@ func settlerCases() []env.Case {
 			Rule:  "Settle: the claimed jobs are the fence: it takes no lease",
 			Check: settlerTakesNoLease,
 		},
+		{Name: "records a job that is done", Rule: rulePast, Check: settlerPast},
 		{
 			Name:  "takes jobs out of a turn's repeat",
 			Rule:  "Turn: a repeat returns the jobs that still carry this receipt",
@@ -212,6 +299,7 @@ func transactionCases() []env.Case {
 				transactionSlot(e)
 			},
 		},
+		{Name: "records a job that is done", Rule: rulePast, Check: transactionPast},
 		{
 			Name:  "keeps the backoff of a job put back",
 			Rule:  "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay",
