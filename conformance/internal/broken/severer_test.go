@@ -185,6 +185,17 @@ func (s transacted) Morgue(ctx context.Context, r ports.MorgueRequest) (page por
 	return page, err
 }
 
+// Past lists the reachable shards.
+func (s transacted) Past(ctx context.Context, r ports.PageRequest) (page ports.PastPage, err error) {
+	var unreached []core.Shard
+	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
+		return page, err
+	}
+	page, err = s.Store.Past(ctx, r)
+	page.Unreached = unreached
+	return page, err
+}
+
 // Groups counts the reachable shards.
 func (s transacted) Groups(ctx context.Context, r ports.GroupsRequest) (reply ports.GroupsReply, err error) {
 	var unreached []core.Shard

@@ -170,22 +170,40 @@ func unreachedPagers(e *env.Env) map[string]unreachedPager {
 			}
 			return ids, page.Next, page.Unreached, err
 		},
+		"records": func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
+			page, err := e.Store.Past(e.Ctx, r)
+			for _, v := range page.Past {
+				ids = append(ids, v.ID)
+			}
+			return ids, page.Next, page.Unreached, err
+		},
 	}
 }
 
 // everywhere declares a queue with three shards. Each shard gets queued, failed, claimed and dead
-// entries.
+// entries, and two records of jobs that are done.
 func everywhere(e *env.Env) []core.Shard {
 	e.TB.Helper()
 	e.DeclareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
 	shards := core.Shards("wide", 3)
 
 	for _, s := range shards {
-		for k, id := range env.IDsOf(s, 3, 8) {
+		h := e.AcquireBy(e.AcquireRequest(s, "n1"))
+		ids := env.IDsOf(s, 3, 10)
+		for _, id := range ids[8:] {
+			e.PushTo("wide", env.EntryAt(id, "p", 1, 0))
+			c := h.One()
+			done := env.Done(c)
+			done.Record(&c, core.Run{Node: "web-1"})
+			r := h.Request(0, done)
+			r.Keep = core.KeepPast{Age: time.Hour}
+			h.Send(r)
+		}
+
+		for k, id := range ids[:8] {
 			e.PushTo("wide", env.EntryAt(id, "p", 1, core.Instant(100+k)))
 		}
 
-		h := e.AcquireBy(e.AcquireRequest(s, "n1"))
 		c := h.Claim(4)
 		h.Settle(env.Failed(c[0], "boom", time.Hour), env.Failed(c[1], "boom", time.Hour),
 			env.Buried(c[2], "no"), env.Buried(c[3], "no"))

@@ -442,14 +442,14 @@ func pastUnkept(e *env.Env) {
 
 func pastByAge(e *env.Env) {
 	h := e.Acquire("n1")
-	keep := core.KeepPast{Age: time.Minute}
+	keep := core.KeepPast{Age: 2 * time.Minute}
 	done(h, keep, "a", "b")
 	e.Clock.Advance(time.Second)
 	done(h, keep, "c")
 
-	e.Clock.Advance(59 * time.Second)
+	e.Clock.Advance(119 * time.Second)
 	done(h, keep, "d")
-	e.Same("after a minute", pastIDs(e), []string{"a", "b", "c", "d"})
+	e.Same("after two minutes", pastIDs(e), []string{"a", "b", "c", "d"})
 	e.Clock.Advance(time.Microsecond)
 	done(h, keep, "e")
 	e.Same("a microsecond later", pastIDs(e), []string{"c", "d", "e"})
