@@ -93,6 +93,7 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 			p, err := s.Morgue(ctx, ports.MorgueRequest{PageRequest: page})
 			return len(p.DeadLetters), err
 		},
+		"Past": func(ctx context.Context) (any, error) { p, err := s.Past(ctx, page); return len(p.Past), err },
 		"Groups": func(ctx context.Context) (any, error) {
 			g, err := s.Groups(ctx, ports.GroupsRequest{Queue: "orders", Limit: 10})
 			return g.Dead, err
@@ -300,6 +301,7 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 		"Jobs":              1,
 		"Claimed":           1,
 		"Morgue":            1,
+		"Past":              0,
 		"Groups":            int64(1),
 		"Find":              true,
 		"QuarantinedShards": 0,

@@ -194,7 +194,25 @@ func turnCalls() []scriptCall {
 		all = append(all, both("settles as "+o.Kind.String(), settling("a", 0, o))...)
 		all = append(all, both("settles as "+o.Kind.String()+" and claims", settling("a", 10, o))...)
 	}
+	all = append(all, both("records a job", func(w *worker) ports.TurnRequest {
+		return ports.TurnRequest{Want: 1, Settlements: w.done("a", ""), Keep: core.KeepPast{Age: time.Hour}}
+	})...)
+	all = append(all, both("records a result", func(w *worker) ports.TurnRequest {
+		return ports.TurnRequest{Settlements: w.done("a", "result"), Keep: core.KeepPast{Age: time.Hour}}
+	})...)
 	return append(all,
+		turn("records a large result", true, func(w *worker) ports.TurnRequest {
+			return ports.TurnRequest{
+				Settlements: append(w.done("a", strings.Repeat("r", core.MaxResultBytes)), w.done("b", "r")...),
+				Keep:        core.KeepPast{Age: time.Hour},
+			}
+		}),
+		turn("records one job and removes the others", true, func(w *worker) ports.TurnRequest {
+			return ports.TurnRequest{
+				Settlements: append(w.settle("dead", failure()), w.done("a", "result")...),
+				Keep:        core.KeepPast{Age: time.Hour, Count: 1},
+			}
+		}),
 		turn("begins a job", false, func(w *worker) ports.TurnRequest { return w.beginning("a") }),
 		turn("begins jobs beside all", true, func(w *worker) ports.TurnRequest {
 			r := w.beginning("a", "cut", "never")

@@ -64,9 +64,16 @@ func newWorker(t *testing.T, client goredis.UniversalClient, filled bool) *worke
 // fill adds a failed job, one that is claimed in part and parked, one of many
 // payloads, dead letters of one payload, of many, and of one that is left of many,
 // a claimed job whose id is dead, a job and a dead letter of many payloads without Metas, a
-// cancel, a history, a schedule that is due and one that has no tick.
+// cancel, a history, a schedule that is due and one that has no tick, and records of done jobs, with
+// a result and without.
 func (w *worker) fill() {
 	w.t.Helper()
+	w.must(w.push(one("done", 1), one("past", 1)))
+	w.must(w.turn(ports.TurnRequest{Want: 3}))
+	w.must(w.turn(ports.TurnRequest{
+		Settlements: append(w.done("done", "result"), w.done("past", "")...),
+		Keep:        core.KeepPast{Age: time.Hour},
+	}))
 	w.must(w.push(one("failed", 1), one("buried", 1)))
 	w.must(w.turn(ports.TurnRequest{Want: 3}))
 	w.must(w.recorded(1, 1, 2))
@@ -193,6 +200,14 @@ func (w *worker) settle(id string, o core.Outcome) []core.Settlement {
 		w.t.Fatalf("%s is not claimed", id)
 	}
 	return []core.Settlement{core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3}.Settlement(&c, &o, 0)}
+}
+
+// done ends a claimed job as done, with a record.
+func (w *worker) done(id, result string) []core.Settlement {
+	w.t.Helper()
+	s, c := w.settle(id, core.Outcome{Kind: core.Done}), w.claims[id]
+	s[0].Record(&c, core.Run{Started: core.InstantOf(frozenNow), Node: "node", Result: []byte(result)})
+	return s
 }
 
 // beginning is a turn that begins jobs, which may be claimed or not.

@@ -157,6 +157,10 @@ func (s severable) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Mor
 	return patient(ctx, s, r, (*redis.Store).Morgue, func(page ports.MorguePage) []core.Shard { return page.Unreached })
 }
 
+func (s severable) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, error) {
+	return patient(ctx, s, r, (*redis.Store).Past, func(page ports.PastPage) []core.Shard { return page.Unreached })
+}
+
 func (s severable) Groups(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
 	return patient(ctx, s, r, (*redis.Store).Groups, func(reply ports.GroupsReply) []core.Shard {
 		return reply.Unreached
