@@ -99,8 +99,13 @@ func BenchmarkPostgresPushInTransactions(b *testing.B) {
 
 func BenchmarkPostgresTurn(b *testing.B) {
 	pool := testservers.OwnPostgres(b)
-	for _, size := range []int{1, 64, 256} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
+	for _, of := range []struct {
+		name string
+		size int
+		past *core.Past
+	}{{"1", 1, nil}, {"64", 64, nil}, {"256", 256, nil}, {"64-recorded", 64, &core.Past{Node: "bench"}}} {
+		size := of.size
+		b.Run(of.name, func(b *testing.B) {
 			l := newLoad(b, pool)
 			a, err := l.store.Acquire(b.Context(), ports.AcquireRequest{
 				Shard:      core.Shard{Queue: "orders"},
@@ -115,6 +120,9 @@ func BenchmarkPostgresTurn(b *testing.B) {
 			turn := ports.TurnRequest{
 				Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}, Owner: "bench", Token: a.Token},
 				TTL:   30 * time.Second, Want: size, Node: "bench",
+			}
+			if of.past != nil {
+				turn.Keep = core.KeepPast{Age: time.Hour, Count: 20_000}
 			}
 			for queued := 0; b.Loop(); queued -= size {
 				if queued < size {
@@ -132,7 +140,7 @@ func BenchmarkPostgresTurn(b *testing.B) {
 				turn.Settlements = turn.Settlements[:0]
 				for _, c := range reply.Claims {
 					turn.Settlements = append(turn.Settlements,
-						core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true})
+						core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true, Past: of.past})
 				}
 			}
 			kit.PerJob(b, size)

@@ -111,18 +111,27 @@ func (l *load) turn(r *ports.TurnRequest, as core.Settlement) (claimed int) {
 }
 
 // BenchmarkRedisTurn settles as many jobs as it claims. Of some turns of 256 jobs one or two have a
-// tag, or all.
+// tag, or all. Some record all jobs, some of these with a result, and remove as many records.
 func BenchmarkRedisTurn(b *testing.B) {
 	for _, of := range []struct {
 		name         string
 		size, tagged int
-	}{{"1", 1, 0}, {"64", 64, 0}, {"256", 256, 0}, {"256-few-tagged", 256, 200}, {"256-all-tagged", 256, 1}} {
+		past         *core.Past
+	}{
+		{"1", 1, 0, nil}, {"64", 64, 0, nil}, {"256", 256, 0, nil},
+		{"256-few-tagged", 256, 200, nil}, {"256-all-tagged", 256, 1, nil},
+		{"1-recorded", 1, 0, &core.Past{Node: "bench"}}, {"64-recorded", 64, 0, &core.Past{Node: "bench"}},
+		{"64-with-results", 64, 0, &core.Past{Node: "bench", Result: make([]byte, 100)}},
+	} {
 		size := of.size
 		b.Run(of.name, func(b *testing.B) {
 			l := newLoad(b, testservers.Redis(b), 1)
 			l.tagged = of.tagged
 			l.declare(false)
 			turn := l.acquire(size)
+			if of.past != nil {
+				turn.Keep = core.KeepPast{Age: time.Hour, Count: 20_000}
+			}
 			for b.Loop() {
 				if turn.Number%(5000/int64(size)+1) == 0 {
 					b.StopTimer()
@@ -131,7 +140,7 @@ func BenchmarkRedisTurn(b *testing.B) {
 					}
 					b.StartTimer()
 				}
-				if n := l.turn(&turn, core.Settlement{Processed: true}); n != size {
+				if n := l.turn(&turn, core.Settlement{Processed: true, Past: of.past}); n != size {
 					b.Fatalf("%d claims", n)
 				}
 			}
@@ -158,6 +167,32 @@ func BenchmarkRedisMemory(b *testing.B) {
 					l.push(2500)
 				}
 				b.ReportMetric(float64(usedMemory(b, client)-before)/jobs, "B/job")
+			}
+		})
+	}
+}
+
+// BenchmarkRedisMemoryOfRecords measures the memory of the record of a done job, without a result and
+// with one of 100 bytes.
+func BenchmarkRedisMemoryOfRecords(b *testing.B) {
+	const jobs = 1_000_000
+	for name, result := range map[string][]byte{"no result": nil, "a result of 100 bytes": make([]byte, 100)} {
+		b.Run(name, func(b *testing.B) {
+			client := testservers.OwnRedis(b)
+			for b.Loop() {
+				l := newLoad(b, client, 1)
+				l.declare(false)
+				turn := l.acquire(250)
+				turn.Keep = core.KeepPast{Age: time.Hour}
+				before := usedMemory(b, client)
+				for range jobs / 2500 {
+					l.push(2500)
+					for range 10 {
+						l.turn(&turn, core.Settlement{Processed: true, Past: &core.Past{Node: "web-1", Result: result}})
+					}
+				}
+				l.turn(&turn, core.Settlement{})
+				b.ReportMetric(float64(usedMemory(b, client)-before)/jobs, "B/record")
 			}
 		})
 	}
