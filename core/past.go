@@ -38,7 +38,8 @@ type Past struct {
 	Attempt int
 	// Node is the name of the server that ran the job, at most MaxNodeBytes.
 	Node string
-	// Result is what the handler returned, at most MaxResultBytes. It is empty if there is none.
+	// Result is what the handler returned, at most MaxResultBytes. It is empty if there is none. A
+	// store that is full may leave it out.
 	Result []byte
 }
 

@@ -95,12 +95,12 @@ type Consumer interface {
 	// it, unless TurnRequest.Keep keeps no record. The record replaces the former one of the id, also
 	// if that has a later DoneAt. A settlement that is skipped or deferred records nothing. A turn
 	// that has settlements then removes the first records of the shard by (DoneAt, id) while
-	// core.KeepPast.Removes reports true, at most core.MaxPastRemoved. Only Forget removes others.
-	// So a record stays as long as it is not older than Age, jobs of fewer than Count other ids of
-	// the shard were done since, and their results fit Bytes together with its own. It may stay
-	// longer, since a store need not look for old records while no job is settled. Turns that keep no
-	// record remove those that are left by the Age of the last turn that kept some; a store may do so
-	// in some of them only, at least whenever a third of the TTL has passed.
+	// core.KeepPast.Removes reports true, at most core.MaxPastRemoved. So a record stays as long as it
+	// is not older than Age, jobs of fewer than Count other ids of the shard were done since, and
+	// their results fit Bytes together with its own. It may stay longer, since a store need not look
+	// for old records while no job is settled. If a turn keeps no record, the Age of the last turn
+	// that kept some applies, and a store may leave the removal to turns that come at least a third
+	// of the TTL after the last renewal. A store without room for more data may leave out the Result.
 	//
 	// Parts. A part ends one payload of a claimed job as done, as core.PayloadSettlement.Apply
 	// defines, and marks the job as begun, since its next payload runs when the turn has been
