@@ -207,14 +207,18 @@ func wholeQueue(limits *ports.LimitsReply) ports.LimiterView {
 // stays. Running jobs continue. A server may still start what it was allowed to start before: one
 // batch, within two poll intervals. A repeated call counts from its own time.
 //
+// The key of a job's rate is that which the code's RateBy returns, as lists show it. Jobs of the key
+// whose starts servers hold already may start, for a poll interval.
+//
 // It returns [ErrInvalidOptions] for a time below 1 µs or above [core.MaxStop], and for a queue that
-// servers run without a rate, on which a stop has no effect: use [Inspector.Pause] then.
+// servers run without a rate, on which a stop of the whole queue has no effect: use
+// [Inspector.Pause] then.
 func (i *Inspector) StopRate(ctx context.Context, queue, key string, d time.Duration) error {
 	verb := fmt.Sprintf("stop rate for %v", d)
 	if d < time.Microsecond || d > core.MaxStop {
 		return fmt.Errorf("%w: a stop of %v; give 1µs to %v", ErrInvalidOptions, d, core.MaxStop)
 	}
-	if i.hasNoRate(ctx, queue) {
+	if key == "" && i.hasNoRate(ctx, queue) {
 		return fmt.Errorf("%w: servers run queue %q without a rate, so that a stop of it has no effect; "+
 			"pause the queue instead, or set a rate first", ErrInvalidOptions, queue)
 	}
