@@ -51,6 +51,7 @@ var workers = map[string]func() error{
 	"flow":         flowWorker,
 	"flow-short":   shortFlowWorker,
 	"ticking":      tickingWorker,
+	"keyed":        keyedWorker,
 	"rated":        ratedWorker,
 	"set":          setWorker,
 }
