@@ -142,7 +142,7 @@ func limiterState(queue string, l *ports.LimiterView, rate core.Rate, now core.I
 	s := LimiterState{Queue: queue, Key: l.Key, Stopped: timeOrZero(l.StoppedAt(now))}
 	s.EvenPace, s.LastSlot = timeOrZero(max(l.Next, l.Started)), timeOrZero(l.Last)
 	if l.Key == "" {
-		_, _, first := rate.Take(l.Limiter, now, 0, 0)
+		_, _, first := rate.Take(l.Limiter, now, 0, 0, 0)
 		s.NextSlot = max(first, now).Time()
 	}
 	return s
