@@ -320,7 +320,7 @@ type DeadLetterStep struct {
 // DeadLetters or a Group.
 func (s *DeadLetterStep) Validate() error {
 	if s.Keep < 0 || s.Keep > 0 && (s.DeadLetters != nil || s.Group != "") {
-		return fmt.Errorf("%w: a step that keeps %d dead letters; give 0, or more for a step over all dead letters of a shard",
+		return fmt.Errorf("%w: a step that keeps %d dead letters; give 0, or more without DeadLetters and Group",
 			ErrInvalidRequest, s.Keep)
 	}
 	if s.Group != "" && s.DeadLetters != nil {
