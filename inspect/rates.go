@@ -156,10 +156,21 @@ func timeOrZero(at core.Instant) time.Time {
 	return at.Time()
 }
 
-// RateWaits returns, for each queue that running servers of the list serve with a rate, how long its
-// rate allows no start: 0 if it allows one now. It makes one call to the store for each such queue,
-// and returns [ErrUnknownQueue] for a queue that was forgotten meanwhile.
-func (i *Inspector) RateWaits(ctx context.Context, nodes []Node) (map[string]time.Duration, error) {
+// RateWait is how long the rate of a queue allows no start.
+type RateWait struct {
+	// Rate is the fastest rate that running servers announce.
+	Rate core.Rate
+	// Wait is how long the rate allows no start: 0 if it allows one now.
+	Wait time.Duration
+	// Stopped is how long a stop of the rate lasts, and 0 if none does.
+	Stopped time.Duration
+}
+
+// RateWaits returns the [RateWait] of each of these queues that running servers of the list serve with
+// a rate, by the queue's name. Without names it returns those of all queues. It makes one call to the
+// store for each queue with a rate, and returns [ErrUnknownQueue] for one that was forgotten
+// meanwhile.
+func (i *Inspector) RateWaits(ctx context.Context, nodes []Node, queues ...string) (map[string]RateWait, error) {
 	rates := map[string]core.Rate{}
 	for at := range nodes {
 		n := &nodes[at]
@@ -167,20 +178,25 @@ func (i *Inspector) RateWaits(ctx context.Context, nodes []Node) (map[string]tim
 			continue
 		}
 		for _, q := range n.Status.Queues {
-			if r, err := core.ParseRate(q.Rate); err == nil {
+			if r, err := core.ParseRate(q.Rate); err == nil && (len(queues) == 0 || slices.Contains(queues, q.Queue)) {
 				rates[q.Queue] = faster(rates[q.Queue], r)
 			}
 		}
 	}
 
-	waits := make(map[string]time.Duration, len(rates))
+	waits := make(map[string]RateWait, len(rates))
 	for queue, rate := range rates {
 		limits, err := i.limits(ctx, queue)
 		if err != nil {
 			return nil, err
 		}
+
 		whole := wholeQueue(&limits)
-		waits[queue] = limiterState(queue, &whole, rate, limits.Now).NextSlot.Sub(limits.Now.Time())
+		wait := RateWait{Rate: rate, Wait: limiterState(queue, &whole, rate, limits.Now).NextSlot.Sub(limits.Now.Time())}
+		if stopped := whole.StoppedAt(limits.Now); stopped > 0 {
+			wait.Stopped = stopped.Sub(limits.Now)
+		}
+		waits[queue] = wait
 	}
 	return waits, nil
 }
