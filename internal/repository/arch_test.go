@@ -96,7 +96,7 @@ var house = []room{
 	{"internal/repository", nil},
 	{"internal/backends", []string{"core", "ports", "adapters/memory", "adapters/redis", "adapters/postgres",
 		"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/..."}},
-	{"cmd/skein", []string{"inspect", "core", "ports", "adapters/postgres", "adapters/httpapi", "adapters/dashboard", "adapters/prometheus", "internal/backends", "internal/canonical", "internal/service", "internal/shown", "internal/wrong",
+	{"cmd/skein", []string{".", "inspect", "core", "ports", "adapters/postgres", "adapters/httpapi", "adapters/dashboard", "adapters/prometheus", "internal/backends", "internal/canonical", "internal/service", "internal/shown", "internal/wrong",
 		"internal/command", "internal/figures", "internal/linediff", "internal/specs", "cmd/skein/internal/shop", "charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/prometheus/client_golang/...",
 		"github.com/redis/go-redis/v9/logging", "golang.org/x/sys/unix", "golang.org/x/text/width"}},
 	{"cmd/skein/internal/shop", []string{".", "inspect", "core", "ports", "ports/storekit", "adapters/memory", "golang.org/x/sync/errgroup"}},
