@@ -16,7 +16,8 @@ import (
 
 // decodeBody reads a JSON body into a struct. It refuses what package json would correct silently,
 // since an id could become another one: bytes that are not UTF-8, and halves of surrogate pairs.
-func decodeBody(h http.Header, body io.Reader, into any) error {
+// anyJSON are the fields that take any JSON.
+func decodeBody(h http.Header, body io.Reader, into any, anyJSON map[string]bool) error {
 	if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err != nil || kind != "application/json" {
 		return service.ProblemMediaType.With("send the body with Content-Type: application/json; an empty body is {}")
 	}
@@ -44,5 +45,5 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 		return service.ProblemBadRequest.With("the body has more than one JSON value")
 	}
 
-	return unambiguous(data)
+	return unambiguous(data, anyJSON)
 }

@@ -153,7 +153,7 @@ func (a *API) input(w http.ResponseWriter, r *http.Request, route *route) (any, 
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // if the server can't, its own timeouts apply
 
-	err := decodeBody(r.Header, body, in.Interface())
+	err := decodeBody(r.Header, body, in.Interface(), route.anyJSON)
 	if err == nil {
 		_ = deadline.SetReadDeadline(time.Time{}) // else the server would wait for the rest of the body
 	}
