@@ -383,3 +383,37 @@ func TestPushIsNoActionOfAnOperator(t *testing.T) {
 		t.Errorf("audit: %v", audit.Items)
 	}
 }
+
+// Whatever a body has, a push stores all of it or nothing, and counts each entry once.
+func FuzzPush(f *testing.F) {
+	for _, entry := range []string{
+		`"id":"a","payload":{"b":[1.50,null],"a":"\u00e9"},"score":7,"tags":["vip"],"meta":"m"`,
+		`"id":"a","data":"p","at":"2030-01-02T04:04:00Z"`,
+		`"id":"é","data_base64":"/wA=","in_seconds":0.5,"meta_base64":"/w=="`,
+		`"id":"a","payload":"p","urgent_seconds":60`,
+		`"id":"","payload":9007199254740993`,
+	} {
+		f.Add(`{"entries":[{"id":"first","payload":1},{` + entry + `}],"rule":"debounce","limit_seconds":60}`)
+	}
+
+	f.Fuzz(func(t *testing.T, body string) {
+		h := newHouse(t, Options{})
+		w := h.pushing(body)
+		stored := len(h.stored()) > 0
+		if w.Code != http.StatusOK {
+			if w.Code < 400 || w.Code >= 500 || stored {
+				t.Fatalf("%q: %d %s, stored: %v", body, w.Code, w.Body, stored)
+			}
+			return
+		}
+
+		var sent service.PushBody
+		if err := json.Unmarshal([]byte(body), &sent); err != nil {
+			t.Fatalf("%q: %v", body, err)
+		}
+		got := read[service.PushReply](t, w)
+		if n := got.New + got.Merged + got.Duplicate + got.Superseded; n != len(sent.Entries) || !stored {
+			t.Fatalf("%q: %+v of %d entries, stored: %v", body, got, len(sent.Entries), stored)
+		}
+	})
+}
