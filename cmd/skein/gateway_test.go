@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
@@ -158,6 +164,59 @@ func TestAGatewayHasBounds(t *testing.T) {
 		if w := asks(h, http.MethodPost, path, "", body, "127.0.0.1:1"); w.Code != want {
 			t.Errorf("%d bytes: %d %.200s; want %d", size, w.Code, w.Body, want)
 		}
+	}
+}
+
+// A client that sends its headers or its body slowly is cut off, and stores nothing.
+func TestAGatewayCutsOffSlowClients(t *testing.T) {
+	const head = "POST /api/v1/queues/orders/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+		"Authorization: Bearer " + railsToken + "\r\n"
+	for name, tt := range map[string]struct {
+		sent   string
+		status int // 0: none
+	}{
+		"headers": {head, 0},
+		"a body":  {head + "Content-Length: 50\r\n\r\n" + onePush[:len(onePush)-1], http.StatusBadRequest},
+		"chunks":  {head + "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", http.StatusBadRequest},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h, store := gate(t, &serving{tokens: fileOf(t, tokensOfTests)}, "")
+			ctx, stop := context.WithCancel(t.Context())
+			ended, l := make(chan error, 1), &pipes{conns: make(chan net.Conn)}
+			go func() { ended <- serveAt(ctx, slog.New(slog.DiscardHandler), l, h) }()
+
+			client, far := net.Pipe()
+			l.conns <- far
+			var sending sync.WaitGroup
+			sending.Go(func() { // at last a byte each second
+				for at := range len(tt.sent) {
+					if at > len(head)-8 {
+						time.Sleep(time.Second)
+					}
+					if _, err := io.WriteString(client, tt.sent[at:at+1]); err != nil {
+						return
+					}
+				}
+			})
+
+			began := time.Now()
+			reply, err := http.ReadResponse(bufio.NewReader(client), nil)
+			if tt.status == 0 && err == nil || tt.status != 0 && (err != nil || reply.StatusCode != tt.status) {
+				t.Errorf("%s: %v, %v; want %d", name, reply, err, tt.status)
+			}
+			if took := time.Since(began); took > 2*readTime { // in virtual time
+				t.Errorf("%s: cut off after %v", name, took)
+			}
+
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "42"})
+			if err != nil || found.Queued != nil {
+				t.Errorf("%s: %+v, %v", name, found.Queued, err)
+			}
+			must(t, client.Close())
+			sending.Wait()
+			stop()
+			must(t, <-ended)
+		})
 	}
 }
 
