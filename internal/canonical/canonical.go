@@ -30,7 +30,8 @@ var (
 	ErrText = errors.New("not Unicode")
 )
 
-// JSON returns a JSON value in its canonical form. The result may share memory with data.
+// JSON returns a JSON value in its canonical form, as new bytes. Its work and its memory are
+// proportional to the size of data, however the value is nested.
 func JSON(data []byte) ([]byte, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%w: the JSON is not UTF-8; encode it as UTF-8, and bytes that are no text as Base64", ErrText)
@@ -39,12 +40,12 @@ func JSON(data []byte) ([]byte, error) {
 		return nil, err
 	}
 
+	var all pieces
 	r := reader{data: data}
-	v, err := r.value()
-	if err != nil {
+	if err := r.value(&all); err != nil {
 		return nil, err
 	}
-	return v.appendTo(make([]byte, 0, len(data))), nil
+	return all.appendTo(make([]byte, 0, len(data))), nil
 }
 
 // wellFormed returns an error unless data is one JSON value.
@@ -61,40 +62,52 @@ func wellFormed(data []byte) error {
 	return fmt.Errorf("%w: it is empty; give one JSON value", ErrSyntax)
 }
 
-// value is a JSON value in its canonical form: a scalar, or a list or an object of such values.
-type value struct {
-	// open is [ or {, or 0 for a scalar.
-	open byte
-	// scalar is the text of a scalar.
-	scalar []byte
-	// members are the values of a list, or the members of an object in their order.
+// pieces are a JSON value in its canonical form: text, and objects whose members are in their order.
+// Lists and scalars are text, so that a list of many numbers takes no more memory than its text.
+type pieces []piece
+
+// piece is text, or the members of an object, which are then not empty.
+type piece struct {
+	text    []byte
 	members []member
 }
 
 type member struct {
-	// name is the name of an object's member, and quoted the same in quotes.
+	// name is the name of the member, and quoted the same in quotes.
 	name   string
 	quoted []byte
-	value  value
+	value  pieces
 }
 
-func (v *value) appendTo(to []byte) []byte {
-	if v.open == 0 {
-		return append(to, v.scalar...)
+// add appends text.
+func (p *pieces) add(text ...byte) {
+	if n := len(*p); n > 0 && (*p)[n-1].members == nil {
+		(*p)[n-1].text = append((*p)[n-1].text, text...)
+		return
 	}
+	*p = append(*p, piece{text: text[:len(text):len(text)]}) // not to append to the data that was read
+}
 
-	to = append(to, v.open)
-	for i := range v.members {
-		if i > 0 {
-			to = append(to, ',')
+func (p pieces) appendTo(to []byte) []byte {
+	for i := range p {
+		if p[i].members == nil {
+			to = append(to, p[i].text...)
+			continue
 		}
-		if v.open == '{' {
-			to = append(to, v.members[i].quoted...)
+
+		to = append(to, '{')
+		for at := range p[i].members {
+			m := &p[i].members[at]
+			if at > 0 {
+				to = append(to, ',')
+			}
+			to = append(to, m.quoted...)
 			to = append(to, ':')
+			to = m.value.appendTo(to)
 		}
-		to = v.members[i].value.appendTo(to)
+		to = append(to, '}')
 	}
-	return append(to, v.open+2) // the closing bracket comes two characters later
+	return to
 }
 
 // reader reads well-formed JSON, so it checks no syntax.
@@ -115,18 +128,26 @@ func (r *reader) next() byte {
 	}
 }
 
-func (r *reader) value() (v value, err error) {
-	switch c := r.next(); c {
-	case '{', '[':
-		return r.composite(c)
+// value reads a value, and appends it in its canonical form.
+func (r *reader) value(to *pieces) (err error) {
+	var scalar []byte
+	switch r.next() {
+	case '{':
+		return r.object(to)
+	case '[':
+		return r.list(to)
 	case '"':
-		v.scalar, _, err = r.text()
+		scalar, _, err = r.text()
 	case 't', 'f', 'n':
-		v.scalar = r.until(",]} \t\n\r")
+		scalar = r.until(",]} \t\n\r")
 	default:
-		v.scalar, err = number(r.until(",]} \t\n\r"))
+		scalar, err = number(r.until(",]} \t\n\r"))
 	}
-	return v, err
+
+	if err == nil {
+		to.add(scalar...)
+	}
+	return err
 }
 
 // until returns the bytes before the next character of a set, or before the end.
@@ -140,47 +161,56 @@ func (r *reader) until(set string) []byte {
 	return r.data[from:r.at]
 }
 
-// composite reads an object or a list, from its opening bracket to its closing one.
-func (r *reader) composite(open byte) (v value, err error) {
-	v.open = open
-	r.at++
-
-	for r.next() != open+2 {
-		var m member
-		if r.data[r.at] == ',' {
-			r.at++
-			r.next()
-		}
-
-		if open == '{' {
-			if m.quoted, m.name, err = r.text(); err != nil {
-				return v, err
+// list reads a list, from its opening bracket to its closing one.
+func (r *reader) list(to *pieces) error {
+	for separator := byte('['); ; separator = ',' {
+		r.at++ // the bracket or the comma
+		to.add(separator)
+		if separator != '[' || r.next() != ']' {
+			if err := r.value(to); err != nil {
+				return err
 			}
-			r.next()
-			r.at++ // the colon
 		}
-
-		if m.value, err = r.value(); err != nil {
-			return v, err
+		if r.next() == ']' {
+			r.at++
+			to.add(']')
+			return nil
 		}
-		v.members = append(v.members, m)
 	}
-	r.at++
-
-	if open == '{' {
-		err = v.sort()
-	}
-	return v, err
 }
 
-// sort puts the members of an object into their order. It refuses a repeated one.
-func (v *value) sort() error {
-	slices.SortFunc(v.members, func(a, b member) int { return compareUTF16(a.name, b.name) })
-	for i := 1; i < len(v.members); i++ {
-		if name := v.members[i].name; name == v.members[i-1].name {
+// object reads an object, from its opening bracket to its closing one.
+func (r *reader) object(to *pieces) (err error) {
+	r.at++
+	if r.next() == '}' {
+		r.at++
+		to.add('{', '}')
+		return nil
+	}
+
+	var members []member
+	for closed := false; !closed; r.at++ { // the comma, and at last the bracket
+		var m member
+		r.next()
+		if m.quoted, m.name, err = r.text(); err != nil {
+			return err
+		}
+		r.next()
+		r.at++ // the colon
+		if err := r.value(&m.value); err != nil {
+			return err
+		}
+		members = append(members, m)
+		closed = r.next() == '}'
+	}
+
+	slices.SortFunc(members, func(a, b member) int { return compareUTF16(a.name, b.name) })
+	for i := 1; i < len(members); i++ {
+		if name := members[i].name; name == members[i-1].name {
 			return fmt.Errorf("%w: an object has the member %q twice; send each member once", ErrMember, shortened(name))
 		}
 	}
+	*to = append(*to, piece{members: members})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -100,6 +101,27 @@ func TestDeepObjects(t *testing.T) {
 	got, err := canonical.JSON([]byte(given))
 	if err != nil || len(got) != len(given) || !bytes.HasPrefix(got, []byte(`{"a":1,"b":{"a":1,"b":{`)) {
 		t.Errorf("%.60s, %v", got, err)
+	}
+}
+
+// The memory that a value takes is a small multiple of its size.
+func TestMemory(t *testing.T) {
+	for name, given := range map[string]string{
+		"a list of numbers": "[" + strings.Repeat("0,", 200_000) + "0]",
+		"lists of lists":    "[" + strings.Repeat("[[]],", 100_000) + "0]",
+		"a text":            `"` + strings.Repeat(`\n`, 200_000) + `"`,
+		"empty objects":     "[" + strings.Repeat("{},", 150_000) + "0]",
+		"objects":           "[" + strings.Repeat(`{"b":0,"a":0},`, 30_000) + "0]",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := canonical.JSON([]byte(given)); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 100*uint64(len(given)) {
+			t.Errorf("%s: %d bytes for %d", name, took, len(given))
+		}
 	}
 }
 
