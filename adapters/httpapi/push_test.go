@@ -350,6 +350,18 @@ func TestPushIsARightOfItsOwn(t *testing.T) {
 	}
 }
 
+// The path of pushes is also that of the list of jobs.
+func TestThePathOfPushesHasTwoMethods(t *testing.T) {
+	for readOnly, want := range map[bool]string{false: "GET, HEAD, POST", true: "GET, HEAD"} {
+		h := newHouse(t, Options{ReadOnly: readOnly})
+		w := answerOf(h.api, request(http.MethodDelete, pushTarget, ""))
+		refused(t, "DELETE", w, 405, "method-not-allowed")
+		if got := w.Header().Get("Allow"); got != want {
+			t.Errorf("read-only %v: Allow %q, want %q", readOnly, got, want)
+		}
+	}
+}
+
 // Entries that are not known to be stored are named, and the push may be repeated.
 func TestPushNamesWhatIsNotStored(t *testing.T) {
 	h := newHouse(t, Options{})
