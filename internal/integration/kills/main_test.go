@@ -40,6 +40,8 @@ const (
 var workers = map[string]func() error{
 	"bulk":         bulkWorker,
 	"chain":        chainWorker,
+	"gated":        gatedWorker,
+	"gateway":      gatewayWorker,
 	"fan":          fanWorker,
 	"poison":       poisonWorker,
 	"poison-crowd": poisonCrowdWorker,
