@@ -86,3 +86,48 @@ func TestAQueueThatIsNotListedKeepsItsSettings(t *testing.T) {
 		n.wantLines(0, "a setting of a queue was unset")
 	})
 }
+
+// A server that holds no permits of a queue does not listen for them until the queue gets a bound over
+// all servers, and other settings leave its subscription as it is.
+func TestAFirstBoundOverAllServersChangesTheSubscription(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed), spread)
+		w.sleep(announces)
+		for _, step := range []struct {
+			change core.SettingChange
+			calls  int // of Wakeups
+		}{
+			{setting(core.SettingMaxLanes, 2), 0},
+			{setting(core.SettingMaxRunning, 5), 1},
+			{setting(core.SettingMaxRunning, 7), 0},
+			{unset(core.SettingMaxRunning), 0},
+			{setting(core.SettingMaxRunning, 9), 0},
+		} {
+			before := n.link.count("Wakeups")
+			w.set(step.change)
+			w.sleep(announces)
+			if calls := n.link.count("Wakeups") - before; calls != step.calls {
+				t.Errorf("after %+v the server subscribes %d times, want %d", step.change, calls, step.calls)
+			}
+		}
+	})
+}
+
+// A setting is logged once, also if others change, with the program's value or 0, and a server
+// announces only what the program sets.
+func TestASettingIsLoggedWhenItChanges(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed), spread)
+		w.sleep(announces)
+		w.set(setting(core.SettingMaxLanes, 2))
+		w.sleep(announces)
+		w.set(setting(core.SettingMaxRunning, 5))
+		w.sleep(announces)
+		n.wantLines(1, "a setting of a queue applies", "setting=max-lanes", "value=2", "own=0")
+		n.wantLines(1, "a setting of a queue applies", "setting=max-running", "value=5", "own=0")
+
+		if node, _ := w.announced(n); len(node.Status.Queues[0].Code) > 0 {
+			t.Errorf("the program sets nothing, and the server announces %v", node.Status.Queues[0].Code)
+		}
+	})
+}
