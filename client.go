@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/internal/logs"
+	"github.com/skeinq/skein/internal/scores"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -34,7 +34,7 @@ type Client struct {
 	pushing PushFunc
 	invalid error
 	// The fields below are shared with the clients that Via makes.
-	scores *scores
+	scores *scores.Source
 	// generations has those of the queues declared so far, by declaration.
 	generations *sync.Map
 }
@@ -43,7 +43,7 @@ type Client struct {
 // If the store or a middleware is nil, every push returns [ErrInvalidOptions].
 func NewClient(store ports.Producer, options ClientOptions) *Client {
 	options.Observer = guard.Observer(options.Observer, logs.New(nil))
-	c := &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
+	c := &Client{store: store, options: options, scores: &scores.Source{}, generations: &sync.Map{}}
 	c.pushing, c.invalid = wrapPush(options.Middleware)
 	return c
 }
@@ -110,23 +110,11 @@ func send(ctx context.Context, p *RawPush) error {
 	return p.client.send(ctx, p.target, p.Entries, p.tell)
 }
 
-// scores makes default scores: the time in seconds. Each score is at least 1 µs above the one
-// before (docs/rules.md 1).
-type scores struct{ last atomic.Int64 }
-
-// fill sets the default scores of the entries, rising in their order.
-func (s *scores) fill(entries []RawEntry, now time.Time) {
-	n := int64(len(entries))
-	for {
-		last := s.last.Load()
-		first := max(now.UnixMicro(), last+1)
-		if !s.last.CompareAndSwap(last, first+n-1) {
-			continue
-		}
-		for i := range entries {
-			entries[i].Score = float64(first+int64(i)) / 1e6
-		}
-		return
+// defaultScores sets the default scores of entries, rising in their order.
+func (c *Client) defaultScores(entries []RawEntry) {
+	first := c.scores.Take(len(entries), time.Now())
+	for i := range entries {
+		entries[i].Score = scores.At(first + int64(i))
 	}
 }
 

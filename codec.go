@@ -1,7 +1,6 @@
 package skein
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/skeinq/skein/core"
@@ -22,19 +21,6 @@ type Codec[T any] interface {
 	Encode(payload T) ([]byte, error)
 	// Decode returns the payload that was encoded as data.
 	Decode(data []byte) (T, error)
-}
-
-// JSONCodec is the default [Codec]: [encoding/json], which sorts the keys of maps.
-// Its zero value is ready.
-type JSONCodec[T any] struct{}
-
-// Encode implements [Codec].
-func (JSONCodec[T]) Encode(payload T) ([]byte, error) { return json.Marshal(payload) }
-
-// Decode implements [Codec].
-func (JSONCodec[T]) Decode(data []byte) (payload T, err error) {
-	err = json.Unmarshal(data, &payload)
-	return payload, err
 }
 
 // RawCodec is the [Codec] of queues of []byte: payloads are stored as they are. Neither the pusher

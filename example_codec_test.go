@@ -69,6 +69,34 @@ func ExampleCodec() {
 	// roof 10:00:00 2
 }
 
+// Programs in other languages push the same bytes, whatever their JSON looks like.
+func ExampleJSONCodec_canonical() {
+	type order struct {
+		Paid bool   `json:"paid"`
+		By   string `json:"by"`
+	}
+	codec := skein.JSONCodec[order]{Canonical: true}
+	data, err := codec.Encode(order{Paid: true, By: "<Zoë>"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(data))
+	// Output:
+	// {"by":"<Zoë>","paid":true}
+}
+
+// A strict codec refuses a payload whose field was renamed since, in place of losing it.
+func ExampleJSONCodec_strict() {
+	type order struct{ Number int }
+	for _, codec := range []skein.JSONCodec[order]{{}, {Strict: true}} {
+		o, err := codec.Decode([]byte(`{"No":7}`))
+		fmt.Println(o.Number, err != nil)
+	}
+	// Output:
+	// 0 false
+	// 0 true
+}
+
 // compressed marks the texts that compress has made.
 const compressed = "flate:"
 

@@ -223,7 +223,7 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], 
 	}
 
 	encoded := make([]RawEntry, len(entries))
-	c.scores.fill(encoded, time.Now())
+	c.defaultScores(encoded)
 	var e optioned // one for all entries, since options make it escape
 	for i := range entries {
 		e = optioned{RawEntry: encoded[i]}

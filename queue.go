@@ -272,6 +272,15 @@ func (q *Queue[T]) Name() string {
 	return q.name
 }
 
+// Codec returns the codec of the queue's payloads, for programs that read stored payloads, such as
+// tests with skeintest.AssertDecodes.
+func (q *Queue[T]) Codec() Codec[T] {
+	if q == nil {
+		return nil
+	}
+	return q.options.Codec
+}
+
 // check returns an error that states what is wrong with the queue, or nil.
 func (q *Queue[T]) check() error {
 	if q == nil || q.options.Codec == nil {

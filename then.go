@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
@@ -52,7 +51,7 @@ func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, op
 	}
 
 	scored := make([]RawEntry, 1)
-	c.scores.fill(scored, time.Now())
+	c.defaultScores(scored)
 	encoded := optioned{RawEntry: scored[0]}
 	err := q.encode(&encoded, &Entry[T]{ID: id, Payload: payload, Options: options})
 	if err == nil && encoded.tell != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limits of records of what became of ids (docs/rules.md 13).
+// Limits of records of what became of ids (docs/rules.md 14).
 const (
 	// MaxResultBytes is the maximum size in bytes of the result of a job.
 	MaxResultBytes = 64 << 10
@@ -19,7 +19,7 @@ const (
 	MaxPastRemoved = 500
 )
 
-// Past is the record of what became of an id: its last run that ended as done (docs/rules.md 13).
+// Past is the record of what became of an id: its last run that ended as done (docs/rules.md 14).
 type Past struct {
 	ID string
 	// Started is when the run started, by the server's estimate of the store's clock. Nothing is

@@ -208,10 +208,12 @@ func (l Limiter) retimed(now Instant) Limiter {
 // Take takes up to want grants of a limiter, with slots up to ahead from now. It returns the state
 // that the limiter has then, the number of grants, and first, from which [Rate.Slot] computes the
 // slots. The slots of the grants are those with the numbers from 0. Without a grant, the next slot
-// has the number 0. Slots up to now count as used.
+// has the number 0. Slots up to soon from now count as used.
 //
 // The zero Rate grants all that is wanted, but no slot before the end of a stop.
-func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next Limiter, granted int, first Instant) {
+func (r Rate) Take(l Limiter, now Instant, want int, ahead, soon time.Duration) (
+	next Limiter, granted int, first Instant,
+) {
 	l = l.retimed(now)
 	p := r.pace()
 	if p.interval == 0 {
@@ -229,7 +231,7 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next 
 		return l, 0, first
 	}
 
-	if used := p.within(base, now-first, granted); used > 0 {
+	if used := p.within(base, now-first+Instant(soon.Microseconds()), granted); used > 0 {
 		l.Started = base + Instant(used)*p.interval
 	}
 	l.Next = base + Instant(granted)*p.interval
@@ -248,7 +250,7 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead time.Duration) (next 
 func (r Rate) Use(l Limiter, now Instant, slots int, hold time.Duration) (next Limiter, used int, first Instant) {
 	line := l
 	line.Next = l.Started
-	line, used, first = r.Take(line, now, slots, hold)
+	line, used, first = r.Take(line, now, slots, hold, 0)
 	l = l.retimed(now)
 	if used == 0 {
 		return l, 0, 0

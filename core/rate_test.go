@@ -36,7 +36,8 @@ func TestRateVectors(t *testing.T) {
 				uses = append(uses, int64(r.Slot(start, now, i)-begin))
 			}
 			want := step.Want + step.Use - used
-			next, granted, first := r.Take(after, now, want, time.Duration(step.Ahead)*time.Microsecond)
+			next, granted, first := r.Take(after, now, want, time.Duration(step.Ahead)*time.Microsecond,
+				time.Duration(step.Soon)*time.Microsecond)
 			var slots []int64
 			for i := range granted {
 				slots = append(slots, int64(r.Slot(first, now, i)-begin))
@@ -193,7 +194,7 @@ func TestARateIsNeverExceeded(t *testing.T) {
 			}
 
 			ahead := time.Duration(rapid.Int64Range(0, int64(3*r.Per)).Draw(t, "ahead"))
-			next, granted, first := r.Take(l, now, rapid.IntRange(0, 50).Draw(t, "want"), ahead)
+			next, granted, first := r.Take(l, now, rapid.IntRange(0, 50).Draw(t, "want"), ahead, 0)
 			for i := range granted {
 				slot := r.Slot(first, now, i)
 				if slot < now || slot > now.Add(ahead) || slot < stopped && stopped > now {
@@ -245,7 +246,7 @@ func TestUsesAreNeverFasterThanTheRate(t *testing.T) {
 			slots = slots[come:]
 
 			ahead := time.Duration(rapid.Int64Range(0, int64(3*r.Per)).Draw(t, "ahead"))
-			next, granted, first := r.Take(after, now, rapid.IntRange(0, 50).Draw(t, "want"), ahead)
+			next, granted, first := r.Take(after, now, rapid.IntRange(0, 50).Draw(t, "want"), ahead, 0)
 			for i := range granted {
 				if slot := r.Slot(first, now, i); slot == now {
 					starts = append(starts, now)
@@ -277,7 +278,7 @@ func TestARateHoldsOverStepsBack(t *testing.T) {
 				back += time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "by"))
 			}
 			now := real.Add(-back)
-			next, granted, first := r.Take(l, now, rapid.IntRange(0, 50).Draw(t, "want"), 0)
+			next, granted, first := r.Take(l, now, rapid.IntRange(0, 50).Draw(t, "want"), 0, 0)
 			for range granted {
 				starts = append(starts, real)
 			}
@@ -300,7 +301,7 @@ func TestConstantDemandUsesEachSlot(t *testing.T) {
 		var l core.Limiter
 		granted, now := 0, start
 		for range 50 {
-			next, n, _ := r.Take(l, now, 1000, 0)
+			next, n, _ := r.Take(l, now, 1000, 0, 0)
 			granted += n
 			l = next
 
@@ -311,7 +312,7 @@ func TestConstantDemandUsesEachSlot(t *testing.T) {
 			}
 			now = now.Add(pause)
 		}
-		_, n, _ := r.Take(l, now, 1000, 0)
+		_, n, _ := r.Take(l, now, 1000, 0, 0)
 
 		if got, want := granted+n, r.Burst+1+int(now.Sub(start)/r.Interval()); got != want {
 			t.Errorf("%v grants %d starts in %v, want %d", r, got, now.Sub(start), want)
@@ -322,11 +323,11 @@ func TestConstantDemandUsesEachSlot(t *testing.T) {
 func TestAFasterRateAppliesAfterTheLastSlot(t *testing.T) {
 	const now core.Instant = 1 << 50
 	slow, fast := core.Rate{Count: 1, Per: core.MaxRatePer}, core.Rate{Count: 10, Per: time.Second}
-	l, granted, _ := slow.Take(core.Limiter{}, now, 5, 0)
+	l, granted, _ := slow.Take(core.Limiter{}, now, 5, 0, 0)
 	if granted != 1 {
 		t.Fatalf("%d grants, want 1", granted)
 	}
-	if _, _, first := fast.Take(l, now, 0, 0); first != now.Add(100*time.Millisecond) {
+	if _, _, first := fast.Take(l, now, 0, 0, 0); first != now.Add(100*time.Millisecond) {
 		t.Errorf("the next slot is %v away, want 100ms", first.Sub(now))
 	}
 }
@@ -334,7 +335,7 @@ func TestAFasterRateAppliesAfterTheLastSlot(t *testing.T) {
 func TestALimiterGrantsNothingAtTheEndOfTime(t *testing.T) {
 	r := core.Rate{Count: 1, Per: core.MaxRatePer}
 	for _, l := range []core.Limiter{{}, {Stopped: core.MaxInstant}} {
-		next, granted, first := r.Take(l, core.MaxInstant, 5, core.MaxAhead)
+		next, granted, first := r.Take(l, core.MaxInstant, 5, core.MaxAhead, 0)
 		if granted != 0 || next != l || first > core.MaxInstant {
 			t.Errorf("%+v grants %d from %d and becomes %+v, want none", l, granted, first, next)
 		}
@@ -357,8 +358,8 @@ func TestALimiterThatIsGoneIsAsGoodAsNone(t *testing.T) {
 			return
 		}
 
-		_, granted, first := r.Take(l, now, 20, time.Second)
-		_, wantGranted, wantFirst := r.Take(core.Limiter{}, now, 20, time.Second)
+		_, granted, first := r.Take(l, now, 20, time.Second, 0)
+		_, wantGranted, wantFirst := r.Take(core.Limiter{}, now, 20, time.Second, 0)
 		_, used, start := r.Use(l, now, 20, time.Second)
 		if _, wantUsed, wantStart := r.Use(core.Limiter{}, now, 20, time.Second); used != wantUsed || start != wantStart {
 			t.Errorf("%d slots are used from %v, want %d from %v", used, start, wantUsed, wantStart)

@@ -29,14 +29,13 @@ func (r Retention) Before(now Instant) Instant {
 	return max(0, now.Add(-r.Age))
 }
 
-// Excess returns how many of the dead letters of a shard are too many, given how many it has and how
-// many shards the queue has.
-func (r Retention) Excess(dead int64, shards int) int64 {
+// Part returns how many dead letters each shard of a queue keeps, given how many shards the queue has.
+// 0 is no limit.
+func (r Retention) Part(shards int) int64 {
 	if r.Count <= 0 {
 		return 0
 	}
-	each := (r.Count-1)/int64(max(1, shards)) + 1
-	return max(0, dead-each)
+	return (r.Count-1)/int64(max(1, shards)) + 1
 }
 
 // Any reports whether there is a bound.

@@ -24,19 +24,19 @@ func TestRetentionByAge(t *testing.T) {
 
 func TestRetentionByCount(t *testing.T) {
 	for _, c := range []struct {
-		count, dead int64
-		shards      int
-		want        int64
+		count  int64
+		shards int
+		want   int64
 	}{
-		{0, 100, 3, 0},
-		{30, 10, 3, 0},
-		{30, 11, 3, 1},
-		{31, 11, 3, 0}, // rounded up
-		{1, 5, 3, 4},   // each shard keeps one
-		{1 << 53, 1 << 50, 1, 0},
+		{0, 3, 0},
+		{30, 3, 10},
+		{31, 3, 11}, // rounded up
+		{1, 3, 1},   // each shard keeps one
+		{1 << 53, 1, 1 << 53},
+		{5, 0, 5},
 	} {
-		if got := (core.Retention{Count: c.count}).Excess(c.dead, c.shards); got != c.want {
-			t.Errorf("of %d, a shard of %d with %d has %d too many, want %d", c.count, c.shards, c.dead, got, c.want)
+		if got := (core.Retention{Count: c.count}).Part(c.shards); got != c.want {
+			t.Errorf("of %d, a shard of %d keeps %d, want %d", c.count, c.shards, got, c.want)
 		}
 	}
 }

@@ -54,8 +54,8 @@
 //   - Servers: [Inspector.Drain].
 //
 // An action on jobs or dead letters gets a selection: ids, payloads, or all entries of a queue that
-// match. Each action is logged, together with the actor of [WithActor]. What a push met is counted
-// by its option skein.Tell.
+// match. Each action is logged, together with the actor of [WithActor]. [Inspector.Push] pushes
+// without the options of a queue, and is no action.
 //
 // [Inspector.Move] and [Inspector.MoveMorgue] move jobs and dead letters to another queue, also of
 // another store, given as a [Target]. [Inspector.Export] and

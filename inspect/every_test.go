@@ -205,6 +205,10 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"EditSchedules": func(ctx context.Context) error {
 			return changed(i.EditSchedules(ctx, queue, sel, inspect.ScheduleEdit{Jitter: &jitter}))
 		},
+		"Push": func(ctx context.Context) error {
+			_, err := i.Push(ctx, queue, core.PushRule{}, core.Entry{ID: "order-1", Payload: core.Payload{Data: []byte("p")}})
+			return err
+		},
 		"Backfill": func(ctx context.Context) error {
 			_, err := i.Backfill(ctx, queue, "order-1", "nightly", epoch.Add(-time.Hour), epoch, false)
 			return err

@@ -27,7 +27,7 @@ func ExampleInspector_Why() {
 	}
 	// Output:
 	// ada (nobody serves): no server serves the queue
-	// ben (not due): not due yet, runs in 50m0s; it was pushed for later, or its handler returned Snooze or Await
+	// ben (not due): not due yet, runs in 50m0s; it was pushed for later, its handler returned Snooze or Await, or the rate of its key has no slot yet
 	// dan (nothing queued): nothing is queued, claimed or dead for this id
 }
 

@@ -52,6 +52,7 @@ var (
 
 // Store is the part of a store that an [Inspector] needs. Every [ports.ShardStore] implements it.
 type Store interface {
+	ports.Producer
 	ports.Registry
 	ports.Inspector
 	ports.Operator
@@ -105,6 +106,8 @@ type Inspector struct {
 	log   *slog.Logger
 	// panics decides which panics of the store to log.
 	panics *logs.Once
+	// layouts are the records of queues that Push uses.
+	layouts *layouts
 }
 
 // New returns an inspector of a store. It doesn't contact the store and returns no error. If the
@@ -118,6 +121,8 @@ func New(store Store, options Options) *Inspector {
 		views:  viewer{decodeError: options.DecodeError},
 		log:    logs.New(options.Logger),
 		panics: logs.NewOnce(time.Minute, mostPanics),
+
+		layouts: &layouts{},
 	}
 }
 

@@ -142,7 +142,7 @@ func limiterState(queue string, l *ports.LimiterView, rate core.Rate, now core.I
 	s := LimiterState{Queue: queue, Key: l.Key, Stopped: timeOrZero(l.StoppedAt(now))}
 	s.EvenPace, s.LastSlot = timeOrZero(max(l.Next, l.Started)), timeOrZero(l.Last)
 	if l.Key == "" {
-		_, _, first := rate.Take(l.Limiter, now, 0, 0)
+		_, _, first := rate.Take(l.Limiter, now, 0, 0, 0)
 		s.NextSlot = max(first, now).Time()
 	}
 	return s
@@ -156,10 +156,21 @@ func timeOrZero(at core.Instant) time.Time {
 	return at.Time()
 }
 
-// RateWaits returns, for each queue that running servers of the list serve with a rate, how long its
-// rate allows no start: 0 if it allows one now. It makes one call to the store for each such queue,
-// and returns [ErrUnknownQueue] for a queue that was forgotten meanwhile.
-func (i *Inspector) RateWaits(ctx context.Context, nodes []Node) (map[string]time.Duration, error) {
+// RateWait is how long the rate of a queue allows no start.
+type RateWait struct {
+	// Rate is the fastest rate that running servers announce.
+	Rate core.Rate
+	// Wait is how long the rate allows no start: 0 if it allows one now.
+	Wait time.Duration
+	// Stopped is how long a stop of the rate lasts, and 0 if none does.
+	Stopped time.Duration
+}
+
+// RateWaits returns the [RateWait] of each of these queues that running servers of the list serve with
+// a rate, by the queue's name. Without names it returns those of all queues. It makes one call to the
+// store for each queue with a rate, and returns [ErrUnknownQueue] for one that was forgotten
+// meanwhile.
+func (i *Inspector) RateWaits(ctx context.Context, nodes []Node, queues ...string) (map[string]RateWait, error) {
 	rates := map[string]core.Rate{}
 	for at := range nodes {
 		n := &nodes[at]
@@ -167,20 +178,25 @@ func (i *Inspector) RateWaits(ctx context.Context, nodes []Node) (map[string]tim
 			continue
 		}
 		for _, q := range n.Status.Queues {
-			if r, err := core.ParseRate(q.Rate); err == nil {
+			if r, err := core.ParseRate(q.Rate); err == nil && (len(queues) == 0 || slices.Contains(queues, q.Queue)) {
 				rates[q.Queue] = faster(rates[q.Queue], r)
 			}
 		}
 	}
 
-	waits := make(map[string]time.Duration, len(rates))
+	waits := make(map[string]RateWait, len(rates))
 	for queue, rate := range rates {
 		limits, err := i.limits(ctx, queue)
 		if err != nil {
 			return nil, err
 		}
+
 		whole := wholeQueue(&limits)
-		waits[queue] = limiterState(queue, &whole, rate, limits.Now).NextSlot.Sub(limits.Now.Time())
+		wait := RateWait{Rate: rate, Wait: limiterState(queue, &whole, rate, limits.Now).NextSlot.Sub(limits.Now.Time())}
+		if stopped := whole.StoppedAt(limits.Now); stopped > 0 {
+			wait.Stopped = stopped.Sub(limits.Now)
+		}
+		waits[queue] = wait
 	}
 	return waits, nil
 }
@@ -207,14 +223,18 @@ func wholeQueue(limits *ports.LimitsReply) ports.LimiterView {
 // stays. Running jobs continue. A server may still start what it was allowed to start before: one
 // batch, within two poll intervals. A repeated call counts from its own time.
 //
+// The key of a job's rate is that which the code's RateBy returns, as lists show it. Jobs of the key
+// whose starts servers hold already may start, for a poll interval.
+//
 // It returns [ErrInvalidOptions] for a time below 1 µs or above [core.MaxStop], and for a queue that
-// servers run without a rate, on which a stop has no effect: use [Inspector.Pause] then.
+// servers run without a rate, on which a stop of the whole queue has no effect: use
+// [Inspector.Pause] then.
 func (i *Inspector) StopRate(ctx context.Context, queue, key string, d time.Duration) error {
 	verb := fmt.Sprintf("stop rate for %v", d)
 	if d < time.Microsecond || d > core.MaxStop {
 		return fmt.Errorf("%w: a stop of %v; give 1µs to %v", ErrInvalidOptions, d, core.MaxStop)
 	}
-	if i.hasNoRate(ctx, queue) {
+	if key == "" && i.hasNoRate(ctx, queue) {
 		return fmt.Errorf("%w: servers run queue %q without a rate, so that a stop of it has no effect; "+
 			"pause the queue instead, or set a rate first", ErrInvalidOptions, queue)
 	}

@@ -48,8 +48,14 @@ func TestTheRateOfAQueueIsShownWithItsLimiters(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits, err := s.RateWaits(t.Context(), nodes)
-	if diff := cmp.Diff(map[string]time.Duration{"orders": 10 * time.Second, "mail": 0}, waits); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]inspect.RateWait{
+		"orders": {Rate: core.Rate{Count: 6, Per: time.Minute}, Wait: 10 * time.Second},
+		"mail":   {Rate: core.Rate{Count: 9, Per: time.Second}},
+	}, waits); diff != "" || err != nil {
 		t.Errorf("the waits: %v %s", err, diff)
+	}
+	if waits, err := s.RateWaits(t.Context(), nodes, "mail", "none"); len(waits) != 1 || waits["mail"].Rate.Count != 9 {
+		t.Errorf("the waits of one queue: %+v, %v", waits, err)
 	}
 
 	got, err := s.Rate(t.Context(), "orders", 0)

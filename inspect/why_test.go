@@ -200,7 +200,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			"a job of tomorrow",
 			func(s *fixture) { s.push("x", 24*time.Hour, "p") },
 			inspect.NotDueYet,
-			"not due yet, runs in 24h0m0s; it was pushed for later, or its handler returned Snooze or Await",
+			"not due yet, runs in 24h0m0s; it was pushed for later, its handler returned Snooze or Await, or the rate",
 			24 * time.Hour,
 		},
 		{"nobody there", func(s *fixture) { s.pushAll("x") }, inspect.NobodyServes, "no server serves the queue", 0},
@@ -361,6 +361,31 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			},
 			inspect.AtRate,
 			"for 59m0s more; a handler has returned SlowDown, or an operator has stopped its rate",
+			time.Hour,
+		},
+		{
+			"a slot of the rate of its key",
+			func(s *fixture) { s.pushAll("x"); s.putOff(s.claim(), 5*time.Minute, "acme") },
+			inspect.AtRate,
+			`the job waits for the rate of its key "acme": its start is in 5m0s; no push changes that`,
+			5 * time.Minute,
+		},
+		{
+			"a slot that has come",
+			func(s *fixture) {
+				s.pushAll("x")
+				s.putOff(s.claim(), time.Minute, "acme")
+				s.advance(time.Minute)
+			},
+			inspect.NobodyServes,
+			"no server serves",
+			0,
+		},
+		{
+			"no slot of the rate of its key",
+			func(s *fixture) { s.pushAll("x"); s.putOff(s.claim(), time.Hour, "") },
+			inspect.NotDueYet,
+			"runs in 1h0m0s; it was pushed for later, its handler returned Snooze or Await, or the rate of its key has no slot",
 			time.Hour,
 		},
 		{
@@ -652,6 +677,15 @@ func (s *fixture) busy(limit, each int) {
 				{Queue: "mail", MaxRunning: 9, Busy: 9},
 			},
 		}})
+	}
+}
+
+// putOff puts claimed jobs back until a slot of a key.
+func (s *fixture) putOff(claims []core.Claim, d time.Duration, key string) {
+	s.t.Helper()
+	for i := range claims {
+		shard := core.Shard{Queue: "orders", Index: core.ShardOf(claims[i].ID, fixtureShards)}
+		s.turn(shard, 0, claims[i].PutOff(d, key))
 	}
 }
 

@@ -58,8 +58,8 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 		return say("runs again in %s, after failure %s", v.due(), v.failures()).then(v.givesUp()), v.Found.Queued.PerformAt
 	case NotDueYet:
 		return say("not due yet, runs in %s", v.due()).
-			then(say("it was pushed for later, its handler returned Snooze or Await, or the rate of its key has no slot " +
-				"for it within an hour")), v.Found.Queued.PerformAt
+			then(say("it was pushed for later, its handler returned Snooze or Await, " +
+				"or the rate of its key has no slot yet")), v.Found.Queued.PerformAt
 	case NobodyServes:
 		return v.nobody(), until
 	case ShardUnowned:

@@ -84,6 +84,9 @@ type Take struct {
 	// core.MaxHold. Fractions of a microsecond are dropped.
 	Use  int
 	Hold time.Duration
+	// Soon is how far from now a new slot may lie to count as used at once, 0 to core.MaxHold. The
+	// caller holds the job until then. Fractions of a microsecond are dropped.
+	Soon time.Duration
 	// Ahead is how far from now the slots may lie, 0 to core.MaxAhead. Fractions of a microsecond
 	// are dropped.
 	Ahead time.Duration
@@ -122,9 +125,9 @@ func (t *Take) validate() error {
 	case t.Want < 0 || t.Use < 0 || t.Want > MaxWant || t.Use > MaxWant-t.Want:
 		return fmt.Errorf("%w: the take of %q wants %d grants and uses %d slots; give 0 to %d together",
 			ErrInvalidRequest, t.Key, t.Want, t.Use, MaxWant)
-	case t.Hold < 0 || t.Hold > core.MaxHold:
-		return fmt.Errorf("%w: the take of %q holds jobs for %v; give 0 to %v",
-			ErrInvalidRequest, t.Key, t.Hold, core.MaxHold)
+	case t.Hold < 0 || t.Hold > core.MaxHold || t.Soon < 0 || t.Soon > core.MaxHold:
+		return fmt.Errorf("%w: the take of %q holds jobs for %v, and new ones for %v; give 0 to %v",
+			ErrInvalidRequest, t.Key, t.Hold, t.Soon, core.MaxHold)
 	case t.Ahead < 0 || t.Ahead > core.MaxAhead:
 		return fmt.Errorf("%w: the take of %q looks %v ahead; give 0 to %v",
 			ErrInvalidRequest, t.Key, t.Ahead, core.MaxAhead)

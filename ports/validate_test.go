@@ -187,6 +187,18 @@ func TestValidate(t *testing.T) {
 			&ports.DeadLetterStep{Shard: shard, DeadLetters: deadRefs},
 			ports.ErrInvalidRequest,
 		},
+		{"step over the dead but some", &ports.DeadLetterStep{Shard: shard, Keep: 1}, nil},
+		{"step over the dead but fewer than none", &ports.DeadLetterStep{Shard: shard, Keep: -1}, ports.ErrInvalidRequest},
+		{
+			"step over a group but some",
+			&ports.DeadLetterStep{Shard: shard, Group: "timeout", Keep: 1},
+			ports.ErrInvalidRequest,
+		},
+		{
+			"step over named dead but some",
+			&ports.DeadLetterStep{Shard: shard, DeadLetters: deadRefs[:1], Keep: 1},
+			ports.ErrInvalidRequest,
+		},
 		{"step over the dead of no shard", &ports.DeadLetterStep{Shard: noShard}, ports.ErrInvalidRequest},
 		{"cancel", &ports.CancelRequest{Shard: shard, IDs: tooMany[:ports.MaxStep]}, nil},
 		{"cancel too many", &ports.CancelRequest{Shard: shard, IDs: tooMany}, ports.ErrInvalidRequest},

@@ -23,7 +23,9 @@
 //   - [Event] is one execution of a job. [AssertEvents] compares events with lines of text.
 //   - [Job] is a job to run once with [Run], or one to compare with.
 //
-// [AssertPushed] and [AssertMorgue] compare the jobs of a queue and of its morgue.
+// [AssertPushed] and [AssertMorgue] compare the jobs of a queue and of its morgue. [AssertDecodes]
+// checks that a queue's codec still reads payloads of an earlier version. Store.Twice runs each job
+// twice, to find handlers that are not idempotent.
 //
 // # Failures
 //

@@ -61,23 +61,27 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 
 	for idle := 0; ; {
 		jobs, err := server.RunDue(ctx)
+		crashed := r.crashed
+		r.crashed = false
 		switch {
-		case err != nil:
-			return r.events, err
+		case err != nil && !crashed:
+			return r.settledEvents(), err
 		case len(r.events) >= limit:
-			return r.events, circling(r.events, limit)
+			return r.settledEvents(), circling(r.events, limit)
 		case ctx.Err() != nil:
-			return r.events, ctx.Err()
+			return r.settledEvents(), ctx.Err()
+		case crashed:
+			continue // the next RunDue recovers the jobs
 		}
 
 		next, err := r.nextDue(ctx)
 		if err != nil {
-			return r.events, err
+			return r.settledEvents(), err
 		}
 
 		if !next.OK || next.Due.Time().After(until) {
 			s.clock.Pass(until)
-			return r.events, nil
+			return r.settledEvents(), nil
 		}
 
 		if idle++; jobs > 0 || next.Due.Time().After(s.Now()) {

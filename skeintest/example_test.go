@@ -102,6 +102,42 @@ func ExampleStore_DrainUntil() {
 	// true
 }
 
+// Each job runs twice, as after a crash. The ledger has each booking once by its key, so it shows that
+// the sum is wrong. A handler that adds to the sum only with a new key of the ledger is right.
+func ExampleStore_twice() {
+	type booking struct{ Number, Amount int }
+	bookings := skein.NewQueue("bookings", skein.QueueOptions[booking]{})
+
+	for _, idempotent := range []bool{false, true} {
+		s := skeintest.New()
+		s.Twice = true
+		for n, amount := range []int{5, 5, 7} {
+			if err := bookings.Push(t.Context(), s.Client, "account-1", booking{n, amount}); err != nil {
+				log.Fatal(err)
+			}
+		}
+
+		sum, ledger := 0, map[string]int{}
+		events := s.Drain(t, time.Hour, bookings.Each(func(_ context.Context, id string, b booking) error {
+			key := fmt.Sprint(id, "/", b.Number)
+			if _, booked := ledger[key]; !booked || !idempotent {
+				sum += b.Amount
+			}
+			ledger[key] = b.Amount
+			return nil
+		}))
+
+		want := 0
+		for _, amount := range ledger {
+			want += amount
+		}
+		fmt.Printf("%d job done: the sum is %d, and the ledger has %d\n", len(events), sum, want)
+	}
+	// Output:
+	// 1 job done: the sum is 34, and the ledger has 17
+	// 1 job done: the sum is 17, and the ledger has 17
+}
+
 // A handler is run once, on a job that has failed before.
 func ExampleRun() {
 	mails := skein.NewQueue("mails", skein.QueueOptions[string]{})
@@ -138,6 +174,21 @@ func ExampleAssertPushed() {
 	// jobs of queue mails (-want +got):
 	// - ann ["bye"]
 	// + ann ["hello"]
+}
+
+// A payload of an earlier version is read by the new one, and another one is not.
+func ExampleAssertDecodes() {
+	type order struct {
+		Number int
+		Paid   bool
+	}
+	orders := skein.NewQueue("orders", skein.QueueOptions[order]{})
+	skeintest.AssertDecodes(t, orders,
+		`{"Number":7,"Paid":true}`,
+		`{"No":7,"Paid":true}`,
+	)
+	// Output:
+	// recorded payload 2 of queue orders, {"No":7,"Paid":true}: the codec loses No; read it, or remove it from the record if nothing needs it
 }
 
 // A program's behaviour when the store does not answer.

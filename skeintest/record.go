@@ -25,6 +25,8 @@ type recorder struct {
 	queues map[string]declaredQueue
 	// slots are when queues whose rate has allowed no start may start the next job.
 	slots map[string]core.Instant
+	// twice has the jobs whose first run was lost, for Store.Twice.
+	twice
 }
 
 type declaredQueue struct {
@@ -53,6 +55,7 @@ func newRecorder(s *Store, limit int, stop context.CancelFunc) *recorder {
 		Observer: observer, store: s, limit: limit, stop: stop,
 		unsettled: make(map[execution]unsettled), queues: make(map[string]declaredQueue),
 		slots: make(map[string]core.Instant),
+		twice: twice{lostEvents: make(map[int]bool), again: make(map[core.Shard]map[string]bool)},
 	}
 }
 
@@ -133,6 +136,7 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 	}
 
 	delete(r.unsettled, key)
+	delete(r.again[shard], s.ID)
 
 	event := &r.events[open.event]
 	claim := r.withoutParts(key, open.claim)
@@ -176,8 +180,10 @@ func (r *recorder) withoutParts(key execution, claim core.Claim) core.Claim {
 
 // intercept watches the calls of a store for declared queues and settled jobs.
 func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-	err := next(ctx)
-	if err != nil {
+	if turn, ok := call.Request.(*ports.TurnRequest); ok && r.store.Twice && r.loses(turn) {
+		return r.crash(ctx, turn)
+	}
+	if err := next(ctx); err != nil {
 		return err
 	}
 
@@ -191,12 +197,16 @@ func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(
 			r.slots[request.Queue] = grant.First
 		}
 	case *ports.TurnRequest:
-		reply := call.Reply.(*ports.TurnReply)
-		for i := range request.Settlements {
-			r.settled(request.Lease.Shard, &request.Settlements[i], slices.Contains(reply.Skipped, i), reply.Now)
-		}
+		r.turned(request, call.Reply.(*ports.TurnReply))
 	}
 	return nil
+}
+
+// turned completes the events of the jobs that a turn has settled.
+func (r *recorder) turned(request *ports.TurnRequest, reply *ports.TurnReply) {
+	for i := range request.Settlements {
+		r.settled(request.Lease.Shard, &request.Settlements[i], slices.Contains(reply.Skipped, i), reply.Now)
+	}
 }
 
 // nextDue returns when the next job or tick of the declared queues is due, and their rates allow it.

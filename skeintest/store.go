@@ -50,11 +50,23 @@ type Store struct {
 	// MaxJobs is a number of jobs that one Drain does not reach unless its jobs never end. When it
 	// has run that many jobs, Drain stops and fails the test. 0 means [DefaultMaxJobs].
 	MaxJobs int
+	// Twice makes [Store.Drain] run each job twice before it ends, as after a crash: the result of
+	// the first run is lost with the lease of its shard, and the job is recovered and runs again. So
+	// the effects of a handler that is not idempotent are there twice. The events are those of the
+	// second runs.
+	//
+	// As after a real crash, the second run has a higher fencing token, Recoveries is 1, and a job
+	// of [skein.Queue.Each] ends its payloads one by one. What was settled in a transaction does not
+	// run again. A queue that allows no recovery buries or holds its jobs instead. A Rate counts
+	// both runs, and so does MaxJobs.
+	Twice bool
 
+	// inner is the store without faults.
+	inner ports.ShardStore
 	clock *virtual.Clock
 	// transacted are the settlements that handlers have made, by execution.
 	transacted sync.Map
-	// parts are the payloads that handlers have settled by themselves, by execution. Each value is
+	// parts are the payloads that were settled by themselves, by execution. Each value is
 	// a []core.PayloadSettlement, in the order of the calls.
 	parts sync.Map
 }
@@ -63,7 +75,8 @@ type Store struct {
 func New() *Store {
 	c := virtual.NewClock(start())
 	s := &Store{clock: c}
-	s.FailingStore = NewFailingStore(storekit.Intercept(memory.New(memory.Options{Clock: c.Now}), s.noteSettled))
+	s.inner = storekit.Intercept(memory.New(memory.Options{Clock: c.Now}), s.noteSettled)
+	s.FailingStore = NewFailingStore(s.inner)
 	s.Client = skein.NewClient(s, skein.ClientOptions{})
 	s.Inspector = inspect.New(s, inspect.Options{DecodeError: s.decodeError})
 	return s
@@ -102,12 +115,24 @@ func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(c
 			s.transacted.Store(execution{r.Shard, x.ID, x.Receipt.Whole()}, x)
 		}
 	case *storekit.SettlePayloadRequest:
-		key := execution{r.Shard, r.Settlement.ID, r.Settlement.Receipt.Whole()}
-		before, _ := s.parts.Load(key)
-		all, _ := before.([]core.PayloadSettlement)
-		s.parts.Store(key, append(slices.Clone(all), r.Settlement))
+		s.notePart(r.Shard, r.Settlement)
+	case *ports.TurnRequest:
+		skipped := call.Reply.(*ports.TurnReply).SkippedParts
+		for i := range r.Parts {
+			if !slices.Contains(skipped, i) {
+				s.notePart(r.Lease.Shard, r.Parts[i])
+			}
+		}
 	}
 	return nil
+}
+
+// notePart remembers the end of one payload of a job.
+func (s *Store) notePart(shard core.Shard, part core.PayloadSettlement) {
+	key := execution{shard, part.ID, part.Receipt.Whole()}
+	before, _ := s.parts.Load(key)
+	all, _ := before.([]core.PayloadSettlement)
+	s.parts.Store(key, append(slices.Clone(all), part))
 }
 
 // Now returns the store's time.

@@ -196,9 +196,26 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	}
 
 	b.fill(l, s)
+	l.rates(ctx, s)
 	l.pauses(ctx, s)
 	l.detail(ctx, s)
 	return s
+}
+
+// rates reads how long the rates of late queues allow no start. If that can't be read, no rate is
+// named as the cause of a lag.
+func (l *looker) rates(ctx context.Context, s *snapshot) {
+	s.view.Rates = nil
+	queues := wrong.RatedQueues(s.view.Stats, s.view.Nodes)
+	if len(queues) == 0 {
+		return
+	}
+
+	ctx, end := context.WithTimeout(ctx, detailTime)
+	defer end()
+	if waits, err := l.inspector.RateWaits(ctx, s.view.Nodes, queues...); err == nil {
+		s.view.Rates = waits
+	}
 }
 
 // pauses searches the audit for the actions that paused the paused queues, if one of the queues is

@@ -125,6 +125,34 @@ func TestOverviewShowsRatesAndHours(t *testing.T) {
 	says(t, page, "1.2 4.8 %", "Done 1.2 /s", "Failing 4.8 %", "600 done, 30 failed within an hour", "first server of v2", "p50", "As a table")
 }
 
+// A queue that lags because of its rate has that cause in its line.
+func TestALagByARateNamesTheRate(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", 0, "p")
+	h.advance(2 * time.Minute)
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
+		Queues: []ports.QueueStatus{{Queue: "orders", Rate: "1/1h"}},
+	}})
+	says(t, h.get("/"), "orders 2 min behind, 1 waiting")
+	saysNot(t, h.get("/"), "its rate")
+
+	_, err := h.store.Take(t.Context(), ports.TakeRequest{Queue: "orders", Takes: []ports.Take{
+		{Rate: core.Rate{Count: 1, Per: time.Hour}, Want: 1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.board.looker.last = nil
+	says(t, h.get("/"), "orders 2 min behind, 1 waiting: its rate of 1/1h0m0s allows no more")
+	says(t, h.get("/queue?q=orders"), "its rate of 1/1h0m0s allows no more")
+
+	if err := h.store.Stop(t.Context(), ports.StopRequest{Queue: "orders", For: 2 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	h.board.looker.last = nil
+	says(t, h.get("/"), "orders 2 min behind, 1 waiting: its rate is stopped for 2 h more")
+}
+
 // A total is of the rates that are known.
 func TestTheTotalLeavesOutUnknownRates(t *testing.T) {
 	h := newHouse(t, Options{})

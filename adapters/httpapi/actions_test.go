@@ -126,6 +126,13 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 		!r.Limiters[0].Stopped.Equal(epoch.Add(time.Minute)) || r.Limiters[0].Key != "" || !r.Now.Equal(epoch) {
 		t.Errorf("a stopped rate is %+v", r)
 	}
+	post[service.Done](h, "/queues/orders/rate/stop",
+		service.StopRateBody{LimiterKey: service.LimiterKey{Key: "acme"}, Seconds: 3600})
+	if r := get[inspect.QueueRate](h, "/queues/orders/rate"); len(r.Limiters) != 2 || r.Limiters[0].Key != "acme" ||
+		!r.Limiters[0].Stopped.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("with a stopped key the rate is %+v", r)
+	}
+	post[service.Done](h, "/queues/orders/rate/resume", service.LimiterKey{Key: "acme"})
 	post[service.Done](h, "/queues/orders/rate/resume", service.NoBody{})
 	if r := get[inspect.QueueRate](h, "/queues/orders/rate"); !r.Limiters[0].Stopped.IsZero() {
 		t.Errorf("a resumed rate is %+v", r)

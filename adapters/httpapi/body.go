@@ -7,17 +7,17 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/skeinq/skein/internal/canonical"
 	"github.com/skeinq/skein/internal/jsonerror"
 	"github.com/skeinq/skein/internal/service"
 )
 
 // decodeBody reads a JSON body into a struct. It refuses what package json would correct silently,
 // since an id could become another one: bytes that are not UTF-8, and halves of surrogate pairs.
-func decodeBody(h http.Header, body io.Reader, into any) error {
+// anyJSON are the fields that take any JSON.
+func decodeBody(h http.Header, body io.Reader, into any, anyJSON map[string]bool) error {
 	if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err != nil || kind != "application/json" {
 		return service.ProblemMediaType.With("send the body with Content-Type: application/json; an empty body is {}")
 	}
@@ -32,7 +32,7 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 	if !utf8.Valid(data) {
 		return service.ProblemBadRequest.With("the body is not UTF-8; send payloads that are not UTF-8 in data_base64")
 	}
-	if halfSurrogate(data) {
+	if canonical.HalfSurrogate(data) {
 		return service.ProblemBadRequest.With("the body has half of a surrogate pair; send whole characters")
 	}
 
@@ -45,44 +45,5 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 		return service.ProblemBadRequest.With("the body has more than one JSON value")
 	}
 
-	return unambiguous(data)
-}
-
-// halfSurrogate reports whether JSON has an escape \uD800 to \uDFFF that is not part of a pair.
-func halfSurrogate(data []byte) bool {
-	for at := 0; at < len(data); at++ {
-		if data[at] != '\\' {
-			continue
-		}
-
-		first, escaped := escapedAt(data, at)
-		if !escaped {
-			at++ // the escaped character may be a backslash
-			continue
-		}
-		at += escapeLen - 1
-		if !utf16.IsSurrogate(first) {
-			continue
-		}
-
-		second, escaped := escapedAt(data, at+1)
-		if !escaped || utf16.DecodeRune(first, second) == utf8.RuneError {
-			return true
-		}
-		at += escapeLen
-	}
-
-	return false
-}
-
-// escapeLen is the length of \uXXXX.
-const escapeLen = 6
-
-// escapedAt returns the code unit of the escape at a place.
-func escapedAt(data []byte, at int) (rune, bool) {
-	if len(data) < at+escapeLen || data[at] != '\\' || data[at+1] != 'u' {
-		return 0, false
-	}
-	unit, err := strconv.ParseUint(string(data[at+2:at+escapeLen]), 16, 16)
-	return rune(unit), err == nil
+	return unambiguous(data, anyJSON)
 }

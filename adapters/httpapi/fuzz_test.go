@@ -22,7 +22,7 @@ func FuzzBody(f *testing.F) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var body service.MorgueBody
-		err := decodeBody(header, strings.NewReader(text), &body)
+		err := decodeBody(header, strings.NewReader(text), &body, nil)
 		var p *service.Problem
 		if err != nil {
 			if !errors.As(err, &p) || p.Status != http.StatusBadRequest {

@@ -68,6 +68,7 @@ func rooted(r *http.Request) *http.Request {
 // noRoute returns the problem of a path without a route, or of a route that lacks the request's
 // method. In the latter case allowed lists its methods.
 func (a *API) noRoute(r *http.Request) (p *service.Problem, allowed string) {
+	var methods, headers []string
 	for _, served := range [...]struct{ method, allowed string }{
 		{http.MethodGet, "GET, HEAD"},
 		{http.MethodPost, "POST"},
@@ -75,8 +76,12 @@ func (a *API) noRoute(r *http.Request) (p *service.Problem, allowed string) {
 		other := *r
 		other.Method = served.method
 		if _, pattern := a.mux.Handler(&other); pattern != "" && path.Clean(r.URL.Path) == r.URL.Path {
-			return service.ProblemMethod.With("use %s", served.method), served.allowed
+			methods, headers = append(methods, served.method), append(headers, served.allowed)
 		}
+	}
+
+	if len(methods) > 0 {
+		return service.ProblemMethod.With("use %s", strings.Join(methods, " or ")), strings.Join(headers, ", ")
 	}
 	return service.ProblemNotFound.With("the routes are in %s/openapi.json; a read-only API has no actions", base), ""
 }
@@ -153,7 +158,7 @@ func (a *API) input(w http.ResponseWriter, r *http.Request, route *route) (any, 
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // if the server can't, its own timeouts apply
 
-	err := decodeBody(r.Header, body, in.Interface())
+	err := decodeBody(r.Header, body, in.Interface(), route.anyJSON)
 	if err == nil {
 		_ = deadline.SetReadDeadline(time.Time{}) // else the server would wait for the rest of the body
 	}

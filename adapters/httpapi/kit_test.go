@@ -254,6 +254,7 @@ var samples = map[string]sample{
 	"GET /queues/{queue}/groups":            {},
 	"GET /queues/{queue}/quarantine":        {},
 	"GET /queues/{queue}/tracked":           {},
+	"POST /queues/{queue}/jobs":             {body: `{"entries":[{"id":"a","payload":{"N":null,"n":1}},{"id":"b","data":"p"}]}`},
 	"POST /queues/{queue}/tracked/add":      {body: `{"id":"a"}`},
 	"POST /queues/{queue}/tracked/remove":   {body: `{"id":"a"}`},
 	"GET /queues/{queue}/rate":              {query: "limit=5"},

@@ -144,7 +144,7 @@ func (s schemas) parameters(r *route) (list []any) {
 			"description": "the queue",
 		})
 	}
-	if r.action() {
+	if r.action() && r.verb != VerbPush { // a push is not in the audit
 		list = append(list, object{
 			"name":        reasonHeader,
 			"in":          "header",
@@ -197,6 +197,8 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"type": "string", "description": "as 5m"}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{"type": "object"}
+	case reflect.TypeFor[service.AnyJSON]():
+		return object{}
 	case reflect.TypeFor[service.Given]():
 		return object{"type": "string", "minLength": 1}
 	}

@@ -49,7 +49,9 @@ const (
 	// VerbRunSchedule pushes the payloads of schedules, now or for past ticks.
 	VerbRunSchedule Verb = "run-schedule"
 	// VerbEditSchedule changes the payloads and the times of schedules.
-	VerbEditSchedule   Verb = "edit-schedule"
+	VerbEditSchedule Verb = "edit-schedule"
+	// VerbPush pushes payloads. It is a right of programs, apart from those of people who look or act.
+	VerbPush           Verb = "push"
 	VerbRemoveSchedule Verb = "remove-schedule"
 )
 
@@ -124,6 +126,9 @@ type Options struct {
 	// maximum size of its headers with the URL; 0 means 32 KiB.
 	MaxBodyBytes   int64
 	MaxHeaderBytes int
+	// MaxPayloadBytes is the maximum size of a payload that is pushed, in its canonical form if it is
+	// JSON; 0 means 512 KiB.
+	MaxPayloadBytes int
 }
 
 // API is an [http.Handler] for the paths below /api/v1. Make it with [New]. It is safe for
@@ -146,9 +151,9 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 	if inspector == nil {
 		return nil, invalidOption("no inspector; make one with inspect.New")
 	}
-	if o.MaxBodyBytes < 0 || o.MaxHeaderBytes < 0 {
-		return nil, invalidOption("MaxBodyBytes %d, MaxHeaderBytes %d; neither may be negative",
-			o.MaxBodyBytes, o.MaxHeaderBytes)
+	if o.MaxBodyBytes < 0 || o.MaxHeaderBytes < 0 || o.MaxPayloadBytes < 0 {
+		return nil, invalidOption("MaxBodyBytes %d, MaxHeaderBytes %d, MaxPayloadBytes %d; none may be negative",
+			o.MaxBodyBytes, o.MaxHeaderBytes, o.MaxPayloadBytes)
 	}
 
 	if o.MaxBodyBytes == 0 {
@@ -170,11 +175,12 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 
 	var err error
 	a.service, err = service.New(inspector, service.Options{
-		RedactPayload: o.RedactPayload,
-		RedactError:   o.RedactError,
-		RedactID:      o.RedactID,
-		CursorKey:     o.CursorKey,
-		ReadOnly:      o.ReadOnly,
+		RedactPayload:   o.RedactPayload,
+		RedactError:     o.RedactError,
+		RedactID:        o.RedactID,
+		CursorKey:       o.CursorKey,
+		ReadOnly:        o.ReadOnly,
+		MaxPayloadBytes: o.MaxPayloadBytes,
 	})
 	if err != nil {
 		return nil, invalidOption("%v", err)

@@ -241,6 +241,8 @@ func mention(types *[]reflect.Type, t reflect.Type) string {
 		return fmt.Sprintf("[%s](#%s)", typeName(t), strings.ToLower(typeName(t)))
 	case schema["format"] == "date-time":
 		return "time"
+	case len(schema) == 0:
+		return "any JSON"
 	case t.String() == "time.Duration":
 		return "duration"
 	default:

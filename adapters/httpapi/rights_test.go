@@ -53,6 +53,7 @@ var rights = []struct {
 	{"GET /checks", "", "", []Action{{Verb: VerbView}}},
 	{"GET /openapi.json", "", "", []Action{{Verb: VerbView}}},
 
+	{"POST /queues/{queue}/jobs", "", samples["POST /queues/{queue}/jobs"].body, on(VerbPush, "a", "b")},
 	{"POST /queues/{queue}/pause", "", `{}`, []Action{{Verb: VerbPause, Queue: "orders"}}},
 	{"POST /queues/{queue}/resume", "", `{}`, []Action{{Verb: VerbResume, Queue: "orders"}}},
 	{"POST /queues/{queue}/settings", "", `{"set":{"max-running":"20"}}`, []Action{{Verb: VerbConfigure, Queue: "orders"}}},

@@ -28,6 +28,8 @@ type route struct {
 	// query is the type of the input in the request's URL, body that of the input in its body, and
 	// reply that of the answer. nil means no such input.
 	query, body, reply reflect.Type
+	// anyJSON are the names of the fields of body that take any JSON.
+	anyJSON map[string]bool
 	// rows is true if the reply is a list, which is also available as JSON lines and CSV. polled is
 	// true if the reply has an ETag.
 	rows, polled bool
@@ -58,6 +60,7 @@ func routeOf[I, R any](path, summary string, o service.Op[I, R]) route {
 
 	if o.Acts {
 		r.method, r.body = http.MethodPost, reflect.TypeFor[I]()
+		r.anyJSON = anyJSONFields(r.body)
 	} else {
 		r.query = reflect.TypeFor[I]()
 	}
@@ -168,5 +171,6 @@ func actions() []route {
 			"Remove schedules; what they have pushed stays", service.RemoveSchedules),
 		routeOf("/nodes/drain", "Drain a server: it gives up its shards and takes no others", service.Drain),
 		routeOf("/nodes/resume", "End the drain of a server", service.ResumeNode),
+		routeOf("/queues/{queue}/jobs", "Push payloads to a queue that exists; a repeat merges", service.Push),
 	}
 }

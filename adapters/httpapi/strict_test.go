@@ -180,7 +180,7 @@ func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 		`\"\u00e9`:           `"é`,
 	} {
 		var body service.BulkBody
-		err := decodeBody(header, strings.NewReader(`{"ids":["`+text+`"]}`), &body)
+		err := decodeBody(header, strings.NewReader(`{"ids":["`+text+`"]}`), &body, nil)
 		switch {
 		case want == "" && (err == nil || !strings.Contains(err.Error(), "surrogate")):
 			t.Errorf("%s: %v, %q", text, err, body.IDs)
@@ -189,7 +189,7 @@ func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 		}
 	}
 	for _, cut := range []string{`"\ud83d`, `"\ud83d\`, `"\ud83d\u`, `"\u12`} { // ends within an escape
-		if err := decodeBody(header, strings.NewReader(cut), new(service.BulkBody)); err == nil {
+		if err := decodeBody(header, strings.NewReader(cut), new(service.BulkBody), nil); err == nil {
 			t.Errorf("%s is a body", cut)
 		}
 	}

@@ -3,16 +3,20 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"reflect"
 	"strings"
 
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/internal/shown"
 )
 
 // unambiguous refuses JSON that package json may read differently from what the client meant: a
 // repeated field, since the last one would count; a field spelt with other letters, such as IDS;
 // and null, which would count as an absent field. A match whose text a client has lost would then
-// match all. The JSON is known to be well-formed.
-func unambiguous(data []byte) error {
+// match all. The JSON is known to be well-formed. The values of fields of a type that takes any JSON
+// are not looked at.
+func unambiguous(data []byte, anyJSON map[string]bool) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	var open []*scope
 	for {
@@ -29,6 +33,11 @@ func unambiguous(data []byte) error {
 		if name, ok := token.(string); ok && in != nil && in.nameNext {
 			if err := in.name(name); err != nil {
 				return err
+			}
+			if anyJSON[name] {
+				var skipped json.RawMessage
+				_ = decoder.Decode(&skipped)
+				in.nameNext = true
 			}
 			continue
 		}
@@ -80,3 +89,24 @@ func (s *scope) name(name string) error {
 
 // fieldLetters are those of the names of fields and of settings.
 const fieldLetters = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+
+// anyJSONFields returns the names of the fields of a request that take any JSON. No other field of
+// the request has such a name.
+func anyJSONFields(t reflect.Type) map[string]bool {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+
+	names := map[string]bool{}
+	for _, f := range shown.Fields(t) {
+		if f.Type == reflect.TypeFor[service.AnyJSON]() {
+			names[f.Name] = true
+		} else {
+			maps.Copy(names, anyJSONFields(f.Type))
+		}
+	}
+	return names
+}

@@ -30,7 +30,7 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 		for i := range r.Takes {
 			t := &r.Takes[i]
 			after, used, start := t.Rate.Use(l.byKey[t.Key], now, t.Use, t.Hold)
-			next, granted, first := t.Rate.Take(after, now, t.Want+t.Use-used, t.Ahead)
+			next, granted, first := t.Rate.Take(after, now, t.Want+t.Use-used, t.Ahead, t.Soon)
 			reply.Grants[i] = ports.Grant{
 				Used: used, Start: start, Granted: granted, First: first, Stopped: next.StoppedAt(now),
 			}

@@ -140,8 +140,11 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(d *core.DeadLetter, payl
 }
 
 // oldest returns the dead letter that has been unchanged for longest, among those that a step
-// without named dead letters selects.
+// without named dead letters selects and does not keep.
 func (m *morgue) oldest(r *ports.DeadLetterStep) (*core.DeadLetter, bool) {
+	if int64(len(m.deadLetters)) <= r.Keep {
+		return nil, false
+	}
 	d, ok := m.listByTime(r.Group).First()
 	return d, ok && d.ChangedAt < r.Before
 }

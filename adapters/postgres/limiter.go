@@ -12,7 +12,7 @@ import (
 
 const takeSQL = `SELECT status, coalesce(now, 0), used, starts, granted, firsts, stops
 FROM {schema}.take(p_queue => $1, p_keys => $2, p_intervals => $3, p_tolerances => $4, p_uses => $5, p_holds => $6,
-  p_wants => $7, p_aheads => $8, p_now => $9)`
+  p_wants => $7, p_aheads => $8, p_soons => $9, p_now => $10)`
 
 // Take implements [ports.Limiter].
 func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply, error) {
@@ -23,11 +23,12 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 	n := len(r.Takes)
 	keys := make([]string, n)
 	intervals, tolerances := make([]int64, n), make([]int64, n)
-	uses, holds, wants, aheads := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	uses, holds, wants := make([]int64, n), make([]int64, n), make([]int64, n)
+	aheads, soons := make([]int64, n), make([]int64, n)
 	for i := range r.Takes {
 		t := &r.Takes[i]
 		keys[i], uses[i], wants[i] = t.Key, int64(t.Use), int64(t.Want)
-		holds[i], aheads[i] = t.Hold.Microseconds(), t.Ahead.Microseconds()
+		holds[i], aheads[i], soons[i] = t.Hold.Microseconds(), t.Ahead.Microseconds(), t.Soon.Microseconds()
 		intervals[i], tolerances[i] = t.Rate.Interval().Microseconds(), t.Rate.Tolerance().Microseconds()
 	}
 
@@ -41,7 +42,7 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 
 	// A repeat would take further grants.
 	err := s.queryOne(ctx, ifRolledBack, []any{&st, &reply.Now, &used, &starts, &granted, &firsts, &stopped},
-		takeSQL, textOrNone(r.Queue), keys, intervals, tolerances, uses, holds, wants, aheads, s.now())
+		takeSQL, textOrNone(r.Queue), keys, intervals, tolerances, uses, holds, wants, aheads, soons, s.now())
 	if err == nil {
 		err = st.err(core.Shard{Queue: r.Queue})
 	}

@@ -175,8 +175,8 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 		return ports.StepReply{}, err
 	}
 
-	return s.step(ctx, r.Shard, len(ids), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		ids, counts, data, int64(r.Before), r.Size(), revive, orNull(r.Group))
+	return s.step(ctx, r.Shard, len(ids), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		ids, counts, data, int64(r.Before), r.Size(), revive, orNull(r.Group), r.Keep)
 }
 
 // Edit implements [ports.Operator].

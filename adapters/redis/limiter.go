@@ -51,11 +51,11 @@ func (s *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 		return ports.TakeReply{}, err
 	}
 
-	args := make([]any, 0, 7*len(r.Takes))
+	args := make([]any, 0, 8*len(r.Takes))
 	for i := range r.Takes {
 		t := &r.Takes[i]
 		args = append(args, t.Key, t.Rate.Interval().Microseconds(), t.Rate.Tolerance().Microseconds(),
-			t.Use, t.Hold.Microseconds(), t.Want, t.Ahead.Microseconds())
+			t.Use, t.Hold.Microseconds(), t.Want, t.Ahead.Microseconds(), t.Soon.Microseconds())
 	}
 
 	reply, err := s.limit(ctx, r.Queue, exchange.Call{Script: takeScript, NoRetry: true, Durable: true}, args...)

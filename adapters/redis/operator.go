@@ -161,7 +161,7 @@ func (s *Store) deadLetterStep(
 		return ports.StepReply{}, err
 	}
 
-	args := []any{s.now(), boolArg(revive), r.Size(), int64(r.Before), r.Group, boolArg(r.DeadLetters != nil)}
+	args := []any{s.now(), boolArg(revive), r.Size(), int64(r.Before), r.Group, boolArg(r.DeadLetters != nil), r.Keep}
 	for _, ref := range r.DeadLetters {
 		if ref.Payloads == nil {
 			args = append(args, ref.ID, -1)

@@ -154,7 +154,7 @@ func (a *app) importFrom(ctx context.Context, queue string, layout *layoutFlags,
 	if err != nil {
 		return err
 	}
-	if _, err := layout.queue(ctx, a.backend.Store, queue); err != nil {
+	if _, err := a.declared(ctx, layout, queue); err != nil {
 		return err
 	}
 

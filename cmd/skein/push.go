@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/canonical"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -88,9 +91,10 @@ func (l *layoutFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: declare it with an index of ids")
 }
 
-// queue returns the store's record of a queue. It declares the queue if it does not exist and
-// --shards is given.
-func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name string) (ports.Queue, error) {
+// declared returns the store's record of a queue. It declares the queue if it does not exist and
+// --shards is given, or if the user of a terminal answers with their number.
+func (a *app) declared(ctx context.Context, l *layoutFlags, name string) (ports.Queue, error) {
+	store := a.backend.Store
 	queues, err := store.Queues(ctx)
 	if err != nil {
 		return ports.Queue{}, err
@@ -113,13 +117,37 @@ func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name st
 		return q, nil
 	}
 
-	if l.shards == 0 {
-		return ports.Queue{}, fmt.Errorf("%w: %q; declare it with --shards, as programs do when they push",
-			inspect.ErrUnknownQueue, name)
+	shards := l.shards
+	if shards == 0 {
+		if !terminal(a.stdin) || !terminal(a.stderr) {
+			return ports.Queue{}, fmt.Errorf("%w: %q; declare it with --shards, as programs do when they push",
+				inspect.ErrUnknownQueue, name)
+		}
+		if shards, err = a.askShards(ctx, name); err != nil {
+			return ports.Queue{}, err
+		}
 	}
 
-	reply, err := store.Declare(ctx, ports.DeclareRequest{Queue: name, Shards: l.shards, IndexIDs: l.indexIDs})
-	return ports.Queue{Name: name, Shards: l.shards, Generation: reply.Generation, IndexIDs: l.indexIDs}, err
+	reply, err := store.Declare(ctx, ports.DeclareRequest{Queue: name, Shards: shards, IndexIDs: l.indexIDs})
+	return ports.Queue{Name: name, Shards: shards, Generation: reply.Generation, IndexIDs: l.indexIDs}, err
+}
+
+// askShards asks for the number of shards of a new queue.
+func (a *app) askShards(ctx context.Context, name string) (int, error) {
+	_, _ = fmt.Fprintf(a.stderr, "There is no queue %s yet. Its number of shards is permanent, and must be the Shards "+
+		"of the programs that push to it, %d by default.\nType the number, 1 to %d, to declare the queue: ",
+		quoted(name), skein.DefaultShards, core.MaxShards)
+	answer, err := readLine(ctx, a.stdin)
+	if err != nil {
+		return 0, err
+	}
+
+	shards, err := strconv.Atoi(answer)
+	if err != nil || core.ValidateQueue(name, shards) != nil {
+		return 0, fmt.Errorf("%w: %s is no number of shards from 1 to %d, or the name is none of a queue; "+
+			"push again, and type the number or give --shards", errNothing, quoted(answer), core.MaxShards)
+	}
+	return shards, nil
 }
 
 func (a *app) push() *cobra.Command {
@@ -129,6 +157,7 @@ func (a *app) push() *cobra.Command {
 	var at string
 	var in, urgent time.Duration
 	var tags []string
+	var canonicalJSON bool
 	c := a.command(
 		"push QUEUE ID",
 		"Push a payload, in exactly the bytes that the queue's codec would write",
@@ -139,6 +168,8 @@ func (a *app) push() *cobra.Command {
 
 	f := c.Flags()
 	payload.add(f, "payload", "the payload")
+	f.BoolVar(&canonicalJSON, "json", false,
+		"the payload is JSON: push its canonical form, as JSONCodec writes with Canonical, and refuse anything else")
 	layout.add(f)
 	f.Float64Var(&score, "score", 0,
 		"the score, which orders the payloads of the id, lowest first; without it the present time in seconds")
@@ -181,6 +212,11 @@ func (a *app) push() *cobra.Command {
 		if entry.Data = data; !there {
 			return usage(cmd, fmt.Errorf("give the payload, by --payload, --payload-file or --payload-base64"))
 		}
+		if canonicalJSON {
+			if entry.Data, err = canonical.JSON(data); err != nil {
+				return fmt.Errorf("%w: --json: %w", errUsage, err)
+			}
+		}
 		return a.pushEntry(cmd.Context(), args[0], &layout, entry)
 	}
 	return c
@@ -203,7 +239,7 @@ func (a *app) pushEntry(ctx context.Context, name string, layout *layoutFlags, e
 		return err
 	}
 
-	queue, err := layout.queue(ctx, a.backend.Store, name)
+	queue, err := a.declared(ctx, layout, name)
 	if err != nil {
 		return err
 	}

@@ -196,3 +196,11 @@ func TestOnlyYesConfirms(t *testing.T) {
 		}
 	}
 }
+
+// Without a terminal nothing is asked.
+func TestAPushFromNowhereAsksNothing(t *testing.T) {
+	code, _, said := runOn(t, memory.New(memory.Options{}), "job", "push", "orders", "42", "--payload", "x")
+	if code != 3 || !strings.Contains(said, "declare it with --shards") || strings.Contains(said, "Type the number") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}

@@ -39,6 +39,7 @@ func limiterColumns() columns[limiterRow] {
 
 func (a *app) rate() *cobra.Command {
 	var limit int
+	var key string
 	var stop time.Duration
 	var resume bool
 	c := a.command("rate QUEUE", "Show the rate of a queue and its limiters, or stop and resume it",
@@ -48,17 +49,21 @@ func (a *app) rate() *cobra.Command {
 		"The limiter furthest ahead comes first. next_slot is when the next start is allowed.\n" +
 		"With --stop no job of the queue starts for a while, on any server; running jobs continue. A stop that lasts\n" +
 		"longer already stays. --resume ends a stop, also one of a handler that returned SlowDown. No burst follows.\n" +
-		"A queue without a rate can't be stopped so: pause it."
+		"A queue without a rate can't be stopped so: pause it.\n" +
+		"With --key only jobs of that key are meant, such as those of a tenant, by the RateBy of the code."
 
 	f := c.Flags()
 	f.IntVar(&limit, "limit", 100, "the largest number of limiters")
 	f.DurationVar(&stop, "stop", 0, fmt.Sprintf("let no job start for this `TIME`, such as 10m; at most %v", core.MaxStop))
+	f.StringVar(&key, "key", "", "stop or resume only jobs of this `KEY`")
 	f.BoolVar(&resume, "resume", false, "end a stop")
 
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case limit < 1 || limit > inspect.MaxLimiters:
 			return fmt.Errorf("%w: --limit %d; use 1 to %d", errUsage, limit, inspect.MaxLimiters)
+		case f.Changed("key") && (key == "" || !f.Changed("stop") && !resume):
+			return fmt.Errorf("%w: --key %q; give a key, and --stop or --resume with it", errUsage, key)
 		case f.Changed("stop") && resume:
 			return fmt.Errorf("%w: --stop together with --resume; give one of them", errUsage)
 		case f.Changed("stop") && (stop < time.Microsecond || stop > core.MaxStop):
@@ -71,9 +76,9 @@ func (a *app) rate() *cobra.Command {
 		}
 		switch {
 		case resume:
-			return i.ResumeRate(cmd.Context(), args[0], "")
+			return i.ResumeRate(cmd.Context(), args[0], key)
 		case f.Changed("stop"):
-			return i.StopRate(cmd.Context(), args[0], "", stop)
+			return i.StopRate(cmd.Context(), args[0], key, stop)
 		}
 		return a.showRate(cmd.Context(), i, args[0], limit)
 	}

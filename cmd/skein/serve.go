@@ -30,6 +30,12 @@ type serving struct {
 	origins  []string
 	readOnly bool
 	metrics  bool
+	// push makes the server a gateway, which takes pushes alone, from the programs in the file tokens.
+	push   bool
+	tokens string
+	// maxBody and maxPayload are limits of requests in bytes; 0 means those of httpapi.
+	maxBody    int64
+	maxPayload int
 }
 
 // tokenVariable is the environment variable with the token that requests must carry.
@@ -45,6 +51,28 @@ func (s *serving) flags(c *cobra.Command) {
 		"an `ORIGIN` whose pages may act, such as https://ops.example.com, behind a proxy that changes Host")
 	f.BoolVar(&s.readOnly, "read-only", false, "serve nothing that changes the store")
 	f.BoolVar(&s.metrics, "metrics", false, "serve the store's metrics at /metrics too")
+}
+
+// gatewayFlags are the flags of pushes through the server.
+func (s *serving) gatewayFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&s.push, "push", false,
+		"be a gateway: take pushes at /api/v1/queues/QUEUE/jobs, and serve nothing else but /livez and /readyz")
+	f.StringVar(&s.tokens, "push-tokens", "",
+		"with --push: a `FILE` whose lines have the name of a program, its token, and the queues that it may push to, or *")
+	f.Int64Var(&s.maxBody, "max-body", 0, "the maximum size of a request's body in `BYTES`; by default 1 MiB")
+	f.IntVar(&s.maxPayload, "max-payload", 0, "the maximum size of a pushed payload in `BYTES`; by default 512 KiB")
+}
+
+// apiOptions returns the options of the API that the flags set.
+func (s *serving) apiOptions() httpapi.Options {
+	return httpapi.Options{
+		ReadOnly:        s.readOnly,
+		TrustedOrigins:  s.origins,
+		Hosts:           s.hosts,
+		MaxBodyBytes:    s.maxBody,
+		MaxPayloadBytes: s.maxPayload,
+	}
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -66,16 +94,22 @@ func (a *app) serveCommand() *cobra.Command {
 		},
 	)
 
-	c.Long = c.Short + ".\n\n" + tokenText
+	c.Long = c.Short + ".\n\n" + tokenText + "\n\n" + gatewayText
 	s.flags(c)
+	s.gatewayFlags(c)
 	return c
 }
 
 const tokenText = "Clients that send the token of " + tokenVariable + " may read, " +
-	"and may act unless --read-only is given.\n" +
+	"and may act and push unless --read-only is given.\n" +
 	"They send it as Authorization: Bearer, or from a browser as the password of any user, whose name the\n" +
 	"audit then has as the actor, unproven. TLS is for a proxy in front, which may strip a prefix. /livez\n" +
 	"and /readyz are for probes."
+
+const gatewayText = "With --push it takes pushes and serves nothing else, for programs in other languages. Each line of the\n" +
+	"file of --push-tokens has the name of a program, its token, and the queues that it may push to. Without\n" +
+	"the file the token of " + tokenVariable + " may push to all queues. Queues must exist: programs in Go declare\n" +
+	"them, or skein job push with --shards. docs/guide/http-pushes.md has the requests."
 
 // log returns the logger of a serving command.
 func (a *app) log() *slog.Logger { return slog.New(slog.NewTextHandler(a.stderr, nil)) }
@@ -103,9 +137,16 @@ func userName(r *http.Request, token string) string {
 }
 
 // handler returns the handler of the server: the dashboard with the API, the probes, and metrics if
-// the flag requests them.
+// the flag requests them; or a gateway.
 func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handler, error) {
-	options := httpapi.Options{ReadOnly: s.readOnly, TrustedOrigins: s.origins, Hosts: s.hosts}
+	if s.push {
+		return s.gateway(i, token)
+	}
+	if s.tokens != "" {
+		return nil, fmt.Errorf("%w: --push-tokens without --push; its tokens are for a gateway", errUsage)
+	}
+
+	options := s.apiOptions()
 	if token != "" {
 		options.Authorize = func(r *http.Request, _ httpapi.Action) error { return allowed(r, token) }
 		options.Actor = func(r *http.Request) string { return userName(r, token) }
@@ -135,17 +176,22 @@ func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handl
 	return mux, nil
 }
 
-// allowed returns an error for a request without the token. A request carries the token as a bearer
-// token or, from a browser, as a password.
+// allowed returns an error for a request without the token.
 func allowed(r *http.Request, token string) error {
-	given, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !found {
-		_, given, found = r.BasicAuth()
-	}
-	if !found || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(tokenOf(r)), []byte(token)) != 1 {
 		return httpapi.ErrUnauthenticated
 	}
 	return nil
+}
+
+// tokenOf returns the token of a request, or "". A request carries it as a bearer token or, from a
+// browser, as a password.
+func tokenOf(r *http.Request) string {
+	given, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !found {
+		_, given, _ = r.BasicAuth()
+	}
+	return given
 }
 
 // asked makes a browser ask for the token: without the token, a page is answered with a challenge.

@@ -163,7 +163,21 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 
 	t.details(ctx, v.Now)
 	t.findPauses(ctx, stats)
+	v.Rates = t.rateWaits(ctx, stats)
 	v.Recent, v.LastRetries, v.Suspects, v.Ticks, v.Pauses = t.recent, t.last, t.suspects, t.ticks, t.pauses
+}
+
+// rateWaits returns how long the rates of late queues allow no start.
+func (t *top) rateWaits(ctx context.Context, stats []inspect.QueueStats) map[string]inspect.RateWait {
+	queues := wrong.RatedQueues(stats, t.nodes)
+	if len(queues) == 0 {
+		return nil
+	}
+	waits, err := t.inspector.RateWaits(ctx, t.nodes, queues...)
+	if err != nil {
+		t.failed = errors.Join(t.failed, fmt.Errorf("%w: what the rates of queues allow is not known: %w", errPart, err))
+	}
+	return waits
 }
 
 // findPauses searches the audit for the actions that paused the paused queues, if one of them is

@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/skeintest"
 )
 
@@ -23,6 +24,23 @@ func pausedShop(t *testing.T) *skeintest.FailingStore {
 	must(t, q.Push(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "1", 1))
 	ann := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", Reason: "the bank is closed"})
 	must(t, inspect.New(store, inspect.Options{}).Pause(ann, "orders"))
+	return store
+}
+
+// ratedShop is a store with a queue whose rate is stopped for a day.
+func ratedShop(t *testing.T) *skeintest.FailingStore {
+	t.Helper()
+	store := skeintest.NewFailingStore(memory.New(memory.Options{}))
+	q := skein.NewQueue[int]("orders", skein.QueueOptions[int]{})
+	must(t, q.Push(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "1", 1))
+	_, err := store.Announce(t.Context(), ports.AnnounceRequest{TTL: 24 * time.Hour, Node: ports.Node{
+		Owner:  "o",
+		Name:   "blue",
+		Queues: []string{"orders"},
+		Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", Rate: "10/1s"}}},
+	}})
+	must(t, err)
+	must(t, inspect.New(store, inspect.Options{}).StopRate(t.Context(), "orders", "", 24*time.Hour))
 	return store
 }
 
@@ -89,6 +107,7 @@ func TestWrongListsFaultsOnce(t *testing.T) {
 		away := skeintest.NewFailingStore(memory.New(memory.Options{}))
 		away.Fail(skeintest.Fault{Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}})
 		blamed, began := pausedShop(t), time.Now()
+		rated := ratedShop(t)
 		worse := pausedShop(t)
 		worse.Fail(skeintest.Fault{Method: "Nodes"})
 		time.Sleep(time.Hour)
@@ -106,6 +125,7 @@ func TestWrongListsFaultsOnce(t *testing.T) {
 			{"servers that can't be listed", half, "wrong", exitFailed, "WRONG", "the servers are not known"},
 			{"a store that is away", away, "wrong", exitAway, "no answer", "connection refused"},
 			{"a paused queue", blamed, "wrong", 6, "Paused by ann: “the bank is closed”; 1 job waits", "skein wrong lists 1 problem;"},
+			{"a queue that its rate delays", rated, "wrong", 6, "its rate is stopped for 23 h more", ""},
 			{"another queue is named", blamed, "wrong nosuch", 3, "", "unknown queue"},
 			{"a fault, and servers that can't be listed", worse, "wrong", 6, "Paused by ann", "the servers are not known"},
 		} {

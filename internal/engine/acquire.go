@@ -43,7 +43,7 @@ func (s *shard) acquire() bool {
 	retry := backoff{}
 	refused := backoff{wait: s.node.cfg.PollInterval, longest: maxRefusedPolls * s.node.cfg.PollInterval}
 	woken := backoff{wait: firstHandOverPause, longest: lastHandOverPause}
-	s.attempt++
+	s.attempt = s.node.attempts.Add(1)
 	usual := s.node.cfg.LeaseTTL / 3
 	within := usual
 
@@ -63,7 +63,7 @@ func (s *shard) acquire() bool {
 		case errors.As(err, &held):
 			s.heldElsewhere(held.Owner)
 			wait = min(refused.next(), max(held.Remaining, time.Millisecond))
-			s.attempt++
+			s.attempt = s.node.attempts.Add(1)
 		default:
 			s.notAcquired(err)
 		}
@@ -147,7 +147,7 @@ func (s *shard) heldElsewhere(holder string) {
 func (s *shard) notAcquired(err error) {
 	switch {
 	case errors.Is(err, ports.ErrStaleAttempt):
-		s.attempt++
+		s.attempt = s.node.attempts.Add(1)
 	case errors.Is(err, ports.ErrUnknownQueue), errors.Is(err, ports.ErrShardCountMismatch):
 		err = errors.Join(err, s.node.declare(s.queue))
 		fallthrough

@@ -30,6 +30,9 @@ type node struct {
 	// poolChecked is done once a handler has settled in a transaction.
 	poolChecked sync.Once
 	tallies     tallies
+	// attempts is the number of the last acquire of any shard. A shard of a queue that was removed and
+	// added again continues to count, since the store may know its last attempt.
+	attempts atomic.Int64
 
 	// nodes are those that the last announcement returned, and nodesChanged asks for the next one.
 	nodes        atomic.Pointer[[]ports.Node]

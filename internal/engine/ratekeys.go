@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
@@ -177,7 +178,8 @@ func (s *shard) askKeys(claims []core.Claim, starts []keyedStart, now core.Insta
 
 		a := byKey[key]
 		if a == nil {
-			a = &keyAsk{Take: ports.Take{Key: key, Rate: rate, Hold: s.holdFor()}}
+			a = &keyAsk{Take: ports.Take{Key: key, Rate: rate}}
+			a.Hold, a.Soon = s.holdFor()
 			byKey[key] = a
 			asks = append(asks, a)
 		}
@@ -186,12 +188,15 @@ func (s *shard) askKeys(claims []core.Claim, starts []keyedStart, now core.Insta
 	return asks
 }
 
-// holdFor returns how long a claimed job may be held. RunDue waits for none.
-func (s *shard) holdFor() time.Duration {
+// holdFor returns how long a claimed job may be held that has a slot, and how long one that gets its
+// slot now. A job that gets its slot now is held for less, so that it does not take the start of one that had
+// its slot before. RunDue waits for none.
+func (s *shard) holdFor() (slotted, soon time.Duration) {
 	if s.node.dispatcher.ByHand {
-		return 0
+		return 0, 0
 	}
-	return min(s.node.cfg.PollInterval, core.MaxHold)
+	poll := s.node.cfg.PollInterval
+	return min(poll, core.MaxHold), dispatch.Window(poll)
 }
 
 // add adds the ask of a job.
@@ -283,6 +288,6 @@ func (a *keyAsk) answered(g *ports.Grant, now core.Instant, starts []keyedStart)
 			continue
 		}
 		in := a.Rate.Slot(g.First, now, i).Sub(now)
-		starts[at] = keyedStart{in: in, off: in > 0, slot: a.Key}
+		starts[at] = keyedStart{in: in, off: in > a.Soon, slot: a.Key}
 	}
 }

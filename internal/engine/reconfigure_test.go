@@ -114,6 +114,34 @@ func TestARemovedQueueThatIsIdleIsReleasedAtOnce(t *testing.T) {
 	})
 }
 
+// The store knows the last attempt of each shard, so those of a queue that is added again go on: each
+// of its shards is acquired by one call.
+func TestAQueueThatIsAddedAgainIsAcquiredAtOnce(t *testing.T) {
+	const rounds = 12
+	inWorld(t, func(w *world) {
+		rec := w.record()
+		n := w.start(nil, spread, serving(rec.queue("red", 4, succeed)))
+		w.sleep(time.Second)
+		for range rounds {
+			w.must(n.engine.AddQueue(rec.queue("blue", 2, succeed)))
+			w.fill("blue", 2, 10)
+			w.sleep(time.Second)
+			w.must(n.engine.RemoveQueue(w.Context(), "blue"))
+		}
+		w.wantQueue("blue", 0, 0, 10*rounds)
+
+		calls := make(map[core.Shard]int)
+		for _, r := range n.link.acquiresSent() {
+			calls[r.Shard]++
+		}
+		for _, s := range core.Shards("blue", 2) {
+			if calls[s] != rounds {
+				w.Errorf("%d acquires of %v, want one each time that its queue was added: %d", calls[s], s, rounds)
+			}
+		}
+	})
+}
+
 func TestLanesChangeOnARunningNode(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -156,8 +157,8 @@ func TestHTTPAPIOnEveryStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := kit.Open(t, newURL(t))
-			token := pushHostile(t, store)
 			c := newAPIClient(t, store)
+			token := c.pushHostile(store)
 			c.ask(http.MethodGet, "/queues/orders/jobs?sort=id&payloads=1000&limit=3", "")
 			c.unharmed()
 			c.claimAndCancel(store, token)
@@ -177,28 +178,40 @@ func TestHTTPAPIOnEveryStore(t *testing.T) {
 
 // pushHostile pushes apiIDs with apiPayloads, acquires the only shard, and returns the lease's
 // token.
-func pushHostile(t *testing.T, store ports.ShardStore) int64 {
+func (c *apiClient) pushHostile(store ports.ShardStore) int64 {
+	t := c.t
 	t.Helper()
 	if _, err := store.Declare(t.Context(), ports.DeclareRequest{
 		Queue: "orders", Shards: 1, IndexIDs: true,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var entries []core.Entry
+
+	var entries []any
 	for _, id := range apiIDs {
 		for n, p := range apiPayloads {
-			entries = append(entries, core.Entry{
-				ID:      id,
-				Payload: core.Payload{Data: []byte(p), Score: float64(n), Meta: []byte("\xff")},
-				When:    core.In(time.Hour),
-			})
+			entry := map[string]any{"id": id, "score": n, "meta_base64": "/w==", "in_seconds": 3600}
+			if utf8.ValidString(p) {
+				entry["data"] = p
+			} else {
+				entry["data_base64"] = base64.StdEncoding.EncodeToString([]byte(p))
+			}
+			entries = append(entries, entry)
 		}
 	}
-	if _, err := store.Push(t.Context(), ports.PushRequest{
-		Queue: "orders", Shards: 1, Generation: 1, Entries: entries,
-	}); err != nil {
+	var met struct{ New, Merged int }
+	c.do(http.MethodPost, "/queues/{queue}/jobs", "", map[string]any{"entries": entries}, &met)
+	if met.New != len(apiIDs) || met.New+met.Merged != len(entries) {
+		t.Errorf("%d entries for %d ids met %+v", len(entries), len(apiIDs), met)
+	}
+	c.do(http.MethodPost, "/queues/{queue}/jobs", "", map[string]any{"rule": "earliest", "entries": []any{
+		map[string]any{"id": "json", "payload": map[string]any{"Ä x": nil, "b": []any{1.5, "\u2028"}}, "tags": []string{"vip"}},
+	}}, &met)
+	if _, err := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}).
+		Delete(t.Context(), "orders", inspect.JobIDs("json")); err != nil {
 		t.Fatal(err)
 	}
+
 	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
 		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "owner", Attempt: 1, TTL: time.Hour,
 	})

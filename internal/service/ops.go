@@ -54,6 +54,8 @@ var (
 	Track       = act("track", (*call).track)
 	Untrack     = act("track", (*call).untrack)
 
+	Push = routine(act("push", (*call).push))
+
 	StopRate   = act("stop-rate", (*call).stopRate)
 	ResumeRate = act("stop-rate", (*call).resumeRate)
 

@@ -21,6 +21,8 @@ type Problem struct {
 	// Settings are the present settings, if a change of settings was refused because somebody else has
 	// changed them.
 	Settings *SetSettings `json:"settings,omitempty" doc:"the present settings of the queue, if somebody else has changed them"`
+	// Entries are the indexes of the entries of a push that the problem is about.
+	Entries []int `json:"entries,omitempty" doc:"the indexes, from 0, of the entries of a push that are refused, or that are not known to be stored"`
 
 	// Name is the end of Type.
 	Name string `json:"-"`
@@ -69,6 +71,8 @@ var (
 		"the request can't be read", nil, 0)
 	ProblemNotJSON = newProblem(http.StatusBadRequest, "not-json",
 		"the new payload is not JSON, and the old one is", nil, 0)
+	problemEntry = newProblem(http.StatusBadRequest, "invalid-entry",
+		"an entry can't be pushed", nil, 0)
 	problemBusy = newProblem(http.StatusTooManyRequests, "busy",
 		"too many bulk actions are running", nil, time.Second)
 
@@ -86,6 +90,7 @@ var (
 		ProblemMethod,
 		ProblemBadRequest,
 		ProblemNotJSON,
+		problemEntry,
 		problemBusy,
 		newProblem(http.StatusNotFound, "unknown-queue",
 			"no such queue", inspect.ErrUnknownQueue, 0),
@@ -141,6 +146,13 @@ func (p *Problem) With(format string, args ...any) *Problem {
 	detailed := *p
 	detailed.Detail = fmt.Sprintf(format, args...)
 	return &detailed
+}
+
+// about returns the problem with the entries of a push that it is about.
+func (p *Problem) about(entries ...int) *Problem {
+	named := *p
+	named.Entries = entries
+	return &named
 }
 
 // Error implements error, so that decoders and routes may return a problem.

@@ -1,12 +1,15 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/scores"
 )
 
 // MaxBulk is the maximum number of bulk actions, those on all entries that match, that run at once.
@@ -28,6 +31,9 @@ type Options struct {
 	CursorKey []byte
 	// ReadOnly refuses every operation that changes something.
 	ReadOnly bool
+	// MaxPayloadBytes is the maximum size of a payload that is pushed. 0 means
+	// core.DefaultMaxPayloadBytes.
+	MaxPayloadBytes int
 }
 
 // Service reads and changes a store for callers. It checks the caller's rights before each
@@ -38,6 +44,8 @@ type Service struct {
 	// bulk holds a value for each bulk action under way.
 	bulk      chan struct{}
 	snapshots snapshots
+	// scores are the default scores of pushes.
+	scores scores.Source
 	// sealer encrypts cursors, checkpoints, keys and groups, which have ids and texts that clients
 	// may not read. It is nil if they may read all.
 	sealer *sealer
@@ -46,6 +54,7 @@ type Service struct {
 // New returns the service of an inspector. It doesn't contact the store. It returns an error for a
 // CursorKey with a length other than 32 bytes.
 func New(inspector *inspect.Inspector, o Options) (*Service, error) {
+	o.MaxPayloadBytes = cmp.Or(o.MaxPayloadBytes, core.DefaultMaxPayloadBytes)
 	s := &Service{inspector: inspector, o: o, bulk: make(chan struct{}, MaxBulk)}
 	return s, s.seal()
 }
@@ -147,6 +156,9 @@ type Op[I, R any] struct {
 	// Time is how long the operation may take.
 	Time time.Duration
 	run  func(*call, *I) (*R, error)
+	// routine is true for an operation of programs, which may come many times a second: it is no action
+	// of an operator, and statistics are not read anew after it.
+	routine bool
 	// narrows is true if the operation on all queues shows a caller without the right to all of them
 	// those that the caller may view.
 	narrows bool
@@ -163,6 +175,12 @@ func act[I, R any](verb string, run func(*call, *I) (*R, error)) Op[I, R] {
 // narrowed returns the operation for callers who need not have the right to all queues.
 func narrowed[I, R any](o Op[I, R]) Op[I, R] {
 	o.narrows = true
+	return o
+}
+
+// routine returns an operation of programs that is no action of an operator.
+func routine[I, R any](o Op[I, R]) Op[I, R] {
+	o.routine = true
 	return o
 }
 
@@ -239,7 +257,7 @@ func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I, ref
 	ctx, end := context.WithTimeout(ctx, o.Time)
 	defer end()
 
-	if o.Acts {
+	if o.Acts && !o.routine {
 		ctx = inspect.WithActor(ctx, who.Actor())
 		if p, ok := any(in).(preview); !ok || !p.isPreview() {
 			defer s.snapshots.forget()

@@ -152,18 +152,27 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	}
 }
 
-// moving adds a line if a queue is not moving, is blocked at its limit, has a hot shard, or is
-// late: the first that is true.
+// moving adds a line if a queue is not moving, is blocked at its limit or by its rate, has a hot shard,
+// or is late: the first that is true.
 func (r *rules) moving(s *inspect.QueueStats) {
 	if s.Lag < late {
 		return
 	}
 
 	held, limit := r.held(s)
+	rate := ""
+	if held == nil {
+		rate = r.atRate(s)
+	}
 	recent, known := r.Recent[s.Queue.Name]
 	_, resumed := r.paused[s.Queue.Name] // recently enough to explain why no job has ended
 
 	if s.Lag >= still && known && !resumed && ended(recent, r.Now.Add(-still)) == 0 {
+		if rate != "" {
+			r.of(NotMoving, s, s.Waiting(), behindSince(s),
+				"No job has ended for %s, since %s: %s", figures.Span(still), rate, wait(s.Waiting()))
+			return
+		}
 		if held == nil {
 			held, limit = r.longest(s.Queue.Name, -1, still),
 				fmt.Sprintf(", and no job has ended for %s", figures.Span(still))
@@ -183,7 +192,7 @@ func (r *rules) moving(s *inspect.QueueStats) {
 		return
 	}
 
-	if index, lag, median := hottest(s); lag > hot*median {
+	if index, lag, median := hottest(s); rate == "" && lag > hot*median {
 		r.hotShard(s, index, lag, median)
 		return
 	}
@@ -197,8 +206,13 @@ func (r *rules) moving(s *inspect.QueueStats) {
 			trend = ", catching up"
 		}
 	}
-	r.of(Late, s, int64(s.Lag), behindSince(s),
-		"%s behind%s, %s waiting", figures.Span(s.Lag.Round(time.Second)), trend, figures.Count(s.Waiting()))
+
+	cause := ""
+	if rate != "" {
+		cause = ": " + rate
+	}
+	r.of(Late, s, int64(s.Lag), behindSince(s), "%s behind%s, %s waiting%s",
+		figures.Span(s.Lag.Round(time.Second)), trend, figures.Count(s.Waiting()), cause)
 }
 
 // hotShard adds a line about a hot shard, with the job that has run longest in it if that is known.

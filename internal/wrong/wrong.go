@@ -182,6 +182,9 @@ type View struct {
 	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues
 	// may be missing.
 	Pauses map[string]inspect.Action
+	// Rates are how long the rates of queues allow no start, by queue. Only those of [RatedQueues]
+	// count.
+	Rates map[string]inspect.RateWait
 	// ShowID returns what may be shown of an id. If it is nil, the whole id is shown.
 	ShowID func(queue, id string) string
 }

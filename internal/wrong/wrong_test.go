@@ -89,6 +89,13 @@ func runs(most, busy int, id string, shard int, since time.Duration) ports.NodeS
 	}
 }
 
+// rate is how long a rate of orders allows no start, and how long it is stopped.
+func rate(count int, per, wait, stopped time.Duration) map[string]inspect.RateWait {
+	return map[string]inspect.RateWait{
+		"orders": {Rate: core.Rate{Count: count, Per: per}, Wait: wait, Stopped: stopped},
+	}
+}
+
 var tests = []struct {
 	name string
 	view func(*View)
@@ -481,6 +488,69 @@ var tests = []struct {
 				"12 jobs wait behind it, the first for 2 min (export)",
 		},
 	},
+	{
+		"late by a rate",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 4, 2*time.Minute, 5000)
+			v.Rates = rate(10, time.Second, 50*time.Millisecond, 0)
+			v.Recent["orders"] = minutes(40, 500, 40)
+		},
+		[]string{"late orders since 2m0s: 2 min behind, 5,000 waiting: its rate of 10/1s allows no more"},
+	},
+	{
+		"late by a rate that an operator has set",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
+			v.Stats[0].Queue.Settings.Settings = core.Settings{Version: 1, Set: []core.Setting{
+				{Name: "rate", Value: "1/1h", By: "ann"},
+			}}
+			v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", SettingsVersion: 1}}
+			v.Rates = rate(1, time.Hour, 50*time.Minute, 0)
+			v.Recent["orders"] = minutes(40, 0, 0)
+		},
+		[]string{"late orders since 2m0s: 2 min behind, 12 waiting: its rate of 1/1h0m0s, set by ann, allows no more"},
+	},
+	{
+		"not moving by a slow rate",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 4, 20*time.Minute, 12)
+			v.Rates = rate(1, time.Hour, 50*time.Minute, 0)
+			v.Recent["orders"] = minutes(40, 0, 0)
+		},
+		[]string{
+			"not moving orders since 20m0s: " +
+				"No job has ended for 5 min, since its rate of 1/1h0m0s allows no more: 12 jobs wait",
+		},
+	},
+	{
+		"not moving by a stop of a rate",
+		func(v *View) {
+			v.Stats[0] = queue("orders", 4, 20*time.Minute, 12)
+			v.Rates = rate(100, time.Second, 4*time.Minute, 4*time.Minute)
+			v.Recent["orders"] = minutes(40, 0, 0)
+		},
+		[]string{
+			"not moving orders since 20m0s: " +
+				"No job has ended for 5 min, since its rate is stopped for 4 min more: 12 jobs wait",
+		},
+	},
+	{"late with a rate that allows a start", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+		v.Rates = rate(10, time.Second, 0, 0)
+	}, []string{"late orders since 2m0s: 2 min behind, 12 waiting"}},
+	{"late with a rate that is hardly used", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+		v.Rates = rate(10, time.Second, 50*time.Millisecond, 0)
+		v.Recent["orders"] = minutes(40, 200, 0)
+	}, []string{"late orders since 2m0s: 2 min behind, 12 waiting"}},
+	{"late behind a long job at the limit of a queue with a rate", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
+		v.Rates = rate(10, time.Second, 50*time.Millisecond, 0)
+	}, []string{
+		"late orders since 2m0s: export has run for 40 s and is the only job that may run (MaxRunning 1); " +
+			"12 jobs wait behind it, the first for 2 min (export)",
+	}},
 	{"late at a limit of short jobs", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(1, 1, "export", 1, time.Second)

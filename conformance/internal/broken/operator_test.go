@@ -448,3 +448,13 @@ func importsInPlace(s full) full {
 		return s.Import(ctx, r)
 	})
 }
+
+// keepsNone purges dead letters that are to be kept.
+func keepsNone(s full) full {
+	return replace(s, "Purge", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+		if step.Validate() == nil {
+			step.Keep = 0
+		}
+		return s.Purge(ctx, step)
+	})
+}

@@ -322,6 +322,7 @@ func brokenStores() []brokenStore {
 			wrapped(keepsRetries),
 		},
 		{"buries jobs whole when payloads are named", "delete payloads/refuses a bad step", wrapped(buriesWholeJobs)},
+		{"keeps no dead letters in a purge", "morgue/steps keep as many as they are told", wrapped(keepsNone)},
 		{"revives twice", "morgue/revive duplicates nothing when it is repeated", wrapped(revivesTwice)},
 		{"adds up the records of an owner", "history/counts nothing twice", wrapped(addsRecords)},
 		{

@@ -26,7 +26,7 @@ func (m *Store) Take(ctx context.Context, r ports.TakeRequest) (ports.TakeReply,
 	reply := ports.TakeReply{Now: m.Now()}
 	for _, t := range r.Takes {
 		after, used, start := t.Rate.Use(q.limiters[t.Key], reply.Now, t.Use, t.Hold)
-		next, granted, first := t.Rate.Take(after, reply.Now, t.Want+t.Use-used, t.Ahead)
+		next, granted, first := t.Rate.Take(after, reply.Now, t.Want+t.Use-used, t.Ahead, t.Soon)
 		reply.Grants = append(reply.Grants, ports.Grant{
 			Used:    used,
 			Start:   start,

@@ -59,6 +59,7 @@ func (m *Store) stepDeadLetters(
 		}
 	}
 
+	all = all[:min(len(all), max(0, len(s.dead)-int(step.Keep)))]
 	return stepAll(all, step.Size(), handle, now), nil
 }
 

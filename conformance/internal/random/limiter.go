@@ -29,6 +29,7 @@ func (d *driver) limit() {
 			Want:  pick(d, "want", 0, 1, 1, 2, 5, ports.MaxWant),
 			Use:   pick(d, "use", 0, 0, 0, 1, 2, 40),
 			Hold:  pick(d, "hold", 0, time.Second, core.MaxHold),
+			Soon:  pick(d, "soon", 0, 0, 50*time.Millisecond, core.MaxHold),
 			Ahead: pick(d, "ahead", 0, 0, time.Second, time.Minute+1500*time.Nanosecond, core.MaxAhead),
 		})
 	}

@@ -165,7 +165,9 @@ func (d *driver) deadLetterStep() ports.DeadLetterStep {
 	}
 
 	if rapid.Bool().Draw(d.t, "all") {
-		s.Group = d.storedGroup()
+		if s.Keep = pick[int64](d, "keep", 0, 0, 1, 2); s.Keep == 0 {
+			s.Group = d.storedGroup()
+		}
 		return s
 	}
 

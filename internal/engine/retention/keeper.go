@@ -144,24 +144,17 @@ func (k *Keeper) lookAt(queue string, shards []Shard, stop <-chan struct{}) erro
 }
 
 // trim removes what one shard has too many of, the oldest first. dead is how many dead letters it had
-// at a time. They are counted again before each step of a Count, since operators, and the server that
-// had the shard before, may have removed some.
+// at a time. The store counts them again in each step of a Count, since operators, and the server that
+// had the shard before, may remove some meanwhile.
 func (k *Keeper) trim(s Shard, dead int64, now core.Instant, stop <-chan struct{}) (removed int64, err error) {
-	byAge := s.Keep.Age > 0
+	byAge, part := s.Keep.Age > 0, s.Keep.Part(s.Shards)
 	for range mostSteps {
 		step := ports.DeadLetterStep{Shard: s.ID, Before: s.Keep.Before(now)}
 		if !byAge {
-			if s.Keep.Excess(dead-removed, s.Shards) == 0 {
+			if part == 0 || dead-removed <= part {
 				return removed, nil
 			}
-			left, err := k.count(s)
-			if err != nil {
-				return removed, err
-			}
-			step.Before, step.Limit = now, int(min(s.Keep.Excess(left, s.Shards), ports.MaxStep))
-			if step.Limit == 0 {
-				return removed, nil
-			}
+			step.Before, step.Keep = now, part
 		}
 
 		reply, err := k.purge(step)
@@ -182,17 +175,6 @@ func (k *Keeper) trim(s Shard, dead int64, now core.Instant, stop <-chan struct{
 		}
 	}
 	return removed, nil
-}
-
-// count returns how many dead letters a shard has.
-func (k *Keeper) count(s Shard) (dead int64, err error) {
-	ctx, cancel := k.cfg.Call()
-	defer cancel()
-	stats, err := k.cfg.Store.Stats(ctx, ports.StatsRequest{Queues: []string{s.ID.Queue}, Shards: []int{s.ID.Index}})
-	if err != nil {
-		return 0, err
-	}
-	return stats[0].Dead, nil
 }
 
 func (k *Keeper) purge(step ports.DeadLetterStep) (ports.StepReply, error) {

@@ -40,6 +40,8 @@ const (
 var workers = map[string]func() error{
 	"bulk":         bulkWorker,
 	"chain":        chainWorker,
+	"gated":        gatedWorker,
+	"gateway":      gatewayWorker,
 	"fan":          fanWorker,
 	"poison":       poisonWorker,
 	"poison-crowd": poisonCrowdWorker,
@@ -51,6 +53,7 @@ var workers = map[string]func() error{
 	"flow":         flowWorker,
 	"flow-short":   shortFlowWorker,
 	"ticking":      tickingWorker,
+	"keyed":        keyedWorker,
 	"rated":        ratedWorker,
 	"set":          setWorker,
 }

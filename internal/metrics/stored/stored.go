@@ -48,7 +48,7 @@ type view struct {
 	// late are the ticks of the queues with schedules.
 	late map[string]inspect.LateTick
 	// waits are the waits of the queues with a rate.
-	waits map[string]time.Duration
+	waits map[string]inspect.RateWait
 }
 
 // New returns a Store that has not read the store yet. timeout limits a read; 0 means 5 s. New

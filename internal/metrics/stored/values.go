@@ -159,8 +159,8 @@ func (put sink) schedules(late map[string]inspect.LateTick) {
 	}
 }
 
-func (put sink) rates(waits map[string]time.Duration) {
+func (put sink) rates(waits map[string]inspect.RateWait) {
 	for queue, wait := range waits {
-		put("skein_rate_wait_seconds", wait.Seconds(), queue)
+		put("skein_rate_wait_seconds", wait.Wait.Seconds(), queue)
 	}
 }

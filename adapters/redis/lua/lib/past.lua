@@ -1,4 +1,4 @@
--- The records of what became of ids (docs/rules.md 13). A turn calls keep_past if it settles jobs,
+-- The records of what became of ids (docs/rules.md 14). A turn calls keep_past if it settles jobs,
 -- and if it keeps records or the shard has some.
 -- Uses: is_full.
 -- Defines: past_args, keep_past.

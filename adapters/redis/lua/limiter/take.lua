@@ -3,7 +3,7 @@
 -- removes limiters that are gone.
 -- KEYS: limiters, ends
 -- ARGV: 1 now or '', 2 whether the queue is known to be declared, if it has no limiter (1 or 0),
---   then of each take its key, and interval, tolerance, use, hold, want and ahead, times in µs
+--   then of each take its key, and interval, tolerance, use, hold, want, ahead and soon, times in µs
 -- Returns {'ok', now, used, start, granted, first, stopped, ...} or {'unknown'}
 -- Uses: MAX_INSTANT, clock, call, floor, LIMITER_KEPT, read_limiters, write_limiters, prune_limiters.
 
@@ -28,7 +28,7 @@ end
 
 -- take_slots is core.Rate.Take. It changes the limiter, and returns the number of grants and the
 -- first slot.
-local function take_slots(t, l, want, ahead)
+local function take_slots(t, l, want, ahead, soon)
   if t.interval == 0 then
     local first = math.max(now, l.stopped)
     return first <= math.min(now + ahead, MAX_INSTANT) and want or 0, first
@@ -39,7 +39,7 @@ local function take_slots(t, l, want, ahead)
   local granted = within(t, base, now - first + ahead, want)
   if granted == 0 then return 0, first end
 
-  local used = within(t, base, now - first, granted)
+  local used = within(t, base, now - first + soon, granted)
   if used > 0 then l.started = base + used * t.interval end
   l.next = base + granted * t.interval
   l.last = math.max(l.last, now, first + (granted - 1) * t.interval)
@@ -51,22 +51,23 @@ end
 local function use_slots(t, l, slots, hold)
   local next = l.next
   l.next = l.started
-  local used, first = take_slots(t, l, slots, hold)
+  local used, first = take_slots(t, l, slots, hold, 0)
   if used > 0 and t.interval > 0 then l.started = l.next end
   l.next = next
   return used, used > 0 and first or 0
 end
 
 local keys = {}
-for i = 3, #ARGV, 7 do keys[#keys + 1] = ARGV[i] end
+for i = 3, #ARGV, 8 do keys[#keys + 1] = ARGV[i] end
 local states, reply = read_limiters(LIMITERS, ENDS, keys, now), {'ok', now}
 
 for i, l in ipairs(states) do
-  local at = 7 * i - 4
+  local at = 8 * i - 5
   local t, use, hold = {interval = tonumber(ARGV[at + 1]), tolerance = tonumber(ARGV[at + 2])},
     tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local used, start = use_slots(t, l, use, hold)
-  local granted, first = take_slots(t, l, tonumber(ARGV[at + 5]) + use - used, tonumber(ARGV[at + 6]))
+  local granted, first = take_slots(t, l, tonumber(ARGV[at + 5]) + use - used, tonumber(ARGV[at + 6]),
+    tonumber(ARGV[at + 7]))
   for _, v in ipairs({used, start, granted, first, l.stopped > now and l.stopped or 0}) do reply[#reply + 1] = v end
 end
 

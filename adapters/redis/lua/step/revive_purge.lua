@@ -4,19 +4,21 @@
 --   ids, metas and groups
 -- ARGV: 1 now or '', 2 revive (1 or 0), 3 dead letters to handle if none are given, 4 only those
 --   changed before, 0 for any that are given, 5 only those of a group, or '', 6 whether dead
---   letters are given (1 or 0); then for each: id, how many payloads or -1 for all, and these
+--   letters are given (1 or 0), 7 how many of all to keep; then for each: id, how many payloads or
+--   -1 for all, and these
 -- Returns {'ok', now, handled, more, reached} or {'unknown'}
 -- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan,
 --   missing, unite_tags, packed, items, queue, groups, morgue, read_step.
 
 local now, revive, most, before, group, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6] == '1'
+local keep = tonumber(ARGV[7])
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
 
 -- The payloads to take from each dead letter: for each id a list of payloads, or false for all.
 local ids, named, more = {}, {}, 0
 if given then
-  local i = 7
+  local i = 8
   while ARGV[i] do
     local n, names = tonumber(ARGV[i + 1]), false
     if n >= 0 then
@@ -27,8 +29,9 @@ if given then
     i = i + 2 + math.max(n, 0)
   end
 else
-  local list = group == '' and DTIME or groups.list(group)
-  ids = call('ZRANGEBYSCORE', list, '-inf', '(' .. ARGV[4], 'LIMIT', 0, most + 1)
+  local list, read = group == '' and DTIME or groups.list(group), most + 1
+  if keep > 0 then read = math.min(read, math.max(0, call('HLEN', DEAD) - keep)) end
+  ids = call('ZRANGEBYSCORE', list, '-inf', '(' .. ARGV[4], 'LIMIT', 0, read)
   if #ids > most then more, ids[#ids] = 1, nil end
 end
 

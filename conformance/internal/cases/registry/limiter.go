@@ -163,6 +163,7 @@ func limiterVector(e *env.Env, key string, v *vectors.Rate) bool {
 			Hold:  time.Duration(step.Hold) * time.Microsecond,
 			Want:  step.Want,
 			Ahead: time.Duration(step.Ahead) * time.Microsecond,
+			Soon:  time.Duration(step.Soon) * time.Microsecond,
 		})
 		if e.Repeats.Lossy.Load() > repeats {
 			return false
@@ -201,7 +202,7 @@ func sameAsCore(e *env.Env, all ...ports.Take) {
 		reply := takes(e, all...)
 		for i, t := range all {
 			after, used, start := t.Rate.Use(limiters[i], e.Now(), t.Use, t.Hold)
-			next, granted, first := t.Rate.Take(after, e.Now(), t.Want+t.Use-used, t.Ahead)
+			next, granted, first := t.Rate.Take(after, e.Now(), t.Want+t.Use-used, t.Ahead, t.Soon)
 			e.Same(fmt.Sprintf("what %+v is granted", t), reply.Grants[i],
 				ports.Grant{Used: used, Start: start, Granted: granted, First: first})
 			limiters[i] = next
@@ -224,7 +225,7 @@ func limiterBounds(e *env.Env) {
 				key := fmt.Sprint(n, " ", want, " ", ahead)
 				all = append(all,
 					ports.Take{Key: key, Rate: rate, Want: want, Ahead: ahead},
-					ports.Take{Key: key + " used", Rate: rate, Use: want, Hold: min(ahead, core.MaxHold),
+					ports.Take{Key: key + " used", Rate: rate, Use: want, Hold: min(ahead, core.MaxHold), Soon: min(ahead, time.Second),
 						Want: ports.MaxWant - want, Ahead: ahead})
 			}
 		}
@@ -534,6 +535,8 @@ func limiterInvalid(e *env.Env) {
 		{Key: "a", Rate: twoAtOnce(), Want: ports.MaxWant + 1},
 		{Key: "a", Rate: twoAtOnce(), Use: -1},
 		{Key: "a", Rate: twoAtOnce(), Use: 1, Hold: -1},
+		{Key: "a", Rate: twoAtOnce(), Want: 1, Soon: -1},
+		{Key: "a", Rate: twoAtOnce(), Want: 1, Soon: core.MaxHold + 1},
 		{Key: "a", Rate: twoAtOnce(), Use: 1, Hold: core.MaxHold + 1},
 		{Key: "a", Rate: twoAtOnce(), Use: 1, Want: ports.MaxWant},
 		{Key: "a", Rate: twoAtOnce(), Want: 1, Ahead: -1},

@@ -59,6 +59,11 @@ func morgueCases() []env.Case {
 			Check: deadLimit,
 		},
 		{
+			Name:  "steps keep as many as they are told",
+			Rule:  "DeadLetterStep: Keep is how many dead letters a step over all of them leaves at least",
+			Check: deadKept,
+		},
+		{
 			Name:  "steps ignore other shards",
 			Rule:  "DeadLetterStep: ids of other shards are ignored",
 			Check: deadOtherShards,
@@ -248,6 +253,46 @@ func deadLimit(e *env.Env) {
 	e.Reported("a step beyond the limit", e.ByAge(e.Store.Purge, e.Now(), 10*ports.MaxStep),
 		ports.StepReply{Handled: ports.MaxStep, More: true, Now: e.Now()})
 	e.Reported("the rest", e.ByAge(e.Store.Purge, e.Now(), 0), ports.StepReply{Handled: 1, Now: e.Now()})
+}
+
+// deadKept repeats steps, as two callers at the same time make them.
+func deadKept(e *env.Env) {
+	for name, do := range e.DeadLetterSteps() {
+		e.BuryAll("a", "b", "c", "d", "e", "f")
+		e.Clock.Advance(time.Second)
+		before := e.DeadLetter("f").ChangedAt
+
+		for _, step := range []struct {
+			before      core.Instant
+			limit, keep int
+			want        ports.StepReply
+			left        []string
+		}{
+			{e.Now(), 1, 4, ports.StepReply{Handled: 1, More: true}, []string{"b", "c", "d", "e", "f"}},
+			{e.Now(), 1, 4, ports.StepReply{Handled: 1}, []string{"c", "d", "e", "f"}},
+			{e.Now(), 1, 4, ports.StepReply{}, []string{"c", "d", "e", "f"}},
+			{e.Now(), 0, 9, ports.StepReply{}, []string{"c", "d", "e", "f"}},
+			{before, 0, 2, ports.StepReply{Handled: 2}, []string{"e", "f"}},
+			{before, 0, 1, ports.StepReply{Handled: 1}, []string{"f"}},
+			{before, 0, 0, ports.StepReply{}, []string{"f"}},
+			{e.Now(), 0, 0, ports.StepReply{Handled: 1}, nil},
+		} {
+			step.want.Now = e.Now()
+			reply, err := do(e.Ctx, ports.DeadLetterStep{
+				Shard:  e.Shard,
+				Before: step.before,
+				Limit:  step.limit,
+				Keep:   int64(step.keep),
+			})
+			e.Must(err, name)
+			e.Reported(fmt.Sprintf("a step of %s that keeps %d", name, step.keep), reply, step.want)
+			e.Same("the dead", e.DeadIDs(), step.left)
+		}
+
+		for _, id := range e.QueuedIDs() {
+			e.ByIDs(e.Store.Delete, id)
+		}
+	}
 }
 
 func deadOtherShards(e *env.Env) {

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	rulePast     = "RULES 13: a job that ends as done is recorded in the step that settles it"
-	rulePastOne  = "RULES 13: an id has one record, that of its last run that was done"
-	rulePastNone = "RULES 13: a job that fails, is snoozed, put back or dropped, or of which a payload is buried, " +
+	rulePast     = "RULES 14: a job that ends as done is recorded in the step that settles it"
+	rulePastOne  = "RULES 14: an id has one record, that of its last run that was done"
+	rulePastNone = "RULES 14: a job that fails, is snoozed, put back or dropped, or of which a payload is buried, " +
 		"is not recorded; neither is one whose settlement is skipped or deferred"
-	rulePastGoes = "RULES 13: a record goes if the job was done before now - age, if there are too many, " +
+	rulePastGoes = "RULES 14: a record goes if the job was done before now - age, if there are too many, " +
 		"or if their results have too many bytes: the first by (time, id)"
 	rulePastLists = "Past: the records in order of (DoneAt, id), without their results"
 )
@@ -51,20 +51,20 @@ func pastCases() []env.Case {
 		{Name: "goes by age", Rule: rulePastGoes, Check: pastByAge},
 		{Name: "goes by count", Rule: rulePastGoes, Check: pastByCount},
 		{Name: "goes by the bytes of results", Rule: rulePastGoes, Check: pastByBytes},
-		{Name: "goes in steps", Rule: "RULES 13: a settlement removes at most 500 records", Check: pastInSteps},
+		{Name: "goes in steps", Rule: "RULES 14: a settlement removes at most 500 records", Check: pastInSteps},
 		{
 			Name:  "goes when no record is kept any more",
-			Rule:  "RULES 13: in a queue that keeps none, the records that are left go by the age for which they were kept last",
+			Rule:  "RULES 14: in a queue that keeps none, the records that are left go by the age for which they were kept last",
 			Check: pastGoesUnkept,
 		},
 		{
 			Name:  "is not changed by pushes and operators",
-			Rule:  "RULES 13: an operator's steps, a push, a revive and an import leave the record of an id as it is",
+			Rule:  "RULES 14: an operator's steps, a push, a revive and an import leave the record of an id as it is",
 			Check: pastUnchanged,
 		},
 		{Name: "is listed by time", Rule: rulePastLists, Check: pastListed},
 		{Name: "is listed from a time", Rule: rulePastLists, Check: pastListedFrom},
-		{Name: "is forgotten with its queue", Rule: "RULES 13: to forget a queue removes its records", Check: pastForgotten},
+		{Name: "is forgotten with its queue", Rule: "RULES 14: to forget a queue removes its records", Check: pastForgotten},
 	}
 }
 

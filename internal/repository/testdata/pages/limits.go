@@ -1,3 +1,5 @@
 package pages
 
 type Mail struct{ To string }
+
+type Row struct{ Tenant string }

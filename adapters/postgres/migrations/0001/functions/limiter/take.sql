@@ -3,7 +3,7 @@
 -- in µs. status is ok or unknown_queue. A deletion of the queue waits for the call, since it locks the
 -- table of queues.
 CREATE FUNCTION {schema}.take(p_queue text, p_keys text[], p_intervals bigint[], p_tolerances bigint[], p_uses bigint[],
-  p_holds bigint[], p_wants bigint[], p_aheads bigint[], p_now bigint,
+  p_holds bigint[], p_wants bigint[], p_aheads bigint[], p_soons bigint[], p_now bigint,
   OUT status text, OUT now bigint, OUT used bigint[], OUT starts bigint[], OUT granted bigint[], OUT firsts bigint[],
   OUT stops bigint[])
 LANGUAGE plpgsql VOLATILE
@@ -27,8 +27,8 @@ BEGIN
   WITH taken AS MATERIALIZED (
     SELECT t.n, l.ctid AS place, m.stopped, u.granted AS used, CASE WHEN u.granted > 0 THEN u.first ELSE 0 END AS start, k.*,
       s.step > 0 OR t.pace > 0 AND (u.granted > 0 OR k.granted > 0) AS changed
-    FROM unnest(p_keys, p_intervals, p_tolerances, p_uses, p_holds, p_wants, p_aheads) WITH ORDINALITY
-      AS t (key, pace, tolerance, use, hold, want, ahead, n)
+    FROM unnest(p_keys, p_intervals, p_tolerances, p_uses, p_holds, p_wants, p_aheads, p_soons) WITH ORDINALITY
+      AS t (key, pace, tolerance, use, hold, want, ahead, soon, n)
     LEFT JOIN LATERAL (
       SELECT x.ctid, x.* FROM {schema}.limiters x WHERE x.queue = v_queue AND x.key = t.key COLLATE "C" LIMIT 1
     ) l ON true
@@ -39,10 +39,10 @@ BEGIN
       greatest(0, l.last - s.step) AS last,
       greatest(0, l.stopped - s.step) AS stopped) m
     -- A use is a take of which started is the time.
-    CROSS JOIN LATERAL {schema}.take_slots(v_now, t.pace, t.tolerance, t.use, t.hold, m.stopped,
+    CROSS JOIN LATERAL {schema}.take_slots(v_now, t.pace, t.tolerance, t.use, t.hold, 0, m.stopped,
       m.started, m.started, m.last) u
-    CROSS JOIN LATERAL {schema}.take_slots(v_now, t.pace, t.tolerance, t.want + t.use - u.granted, t.ahead, m.stopped,
-      m.next, u.next, u.last) k
+    CROSS JOIN LATERAL {schema}.take_slots(v_now, t.pace, t.tolerance, t.want + t.use - u.granted, t.ahead, t.soon,
+      m.stopped,      m.next, u.next, u.last) k
   ), written AS (
     UPDATE {schema}.limiters l SET
       next = k.next,

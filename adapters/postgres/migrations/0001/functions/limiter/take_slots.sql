@@ -1,7 +1,7 @@
 -- Computes what core.Rate.Take does to a limiter that is not ahead of the clock. Times are in µs, and
 -- the times of the limiter become those after the take.
 CREATE FUNCTION {schema}.take_slots(p_now bigint, p_interval bigint, p_tolerance bigint, p_want bigint, p_ahead bigint,
-  p_stopped bigint, INOUT next bigint, INOUT started bigint, INOUT last bigint, OUT granted bigint, OUT first bigint)
+  p_soon bigint, p_stopped bigint, INOUT next bigint, INOUT started bigint, INOUT last bigint, OUT granted bigint, OUT first bigint)
 LANGUAGE plpgsql IMMUTABLE AS {$}
 DECLARE
   c_max  CONSTANT bigint := 9007199254740992; -- core.MaxInstant
@@ -29,8 +29,8 @@ BEGIN
     RETURN;
   END IF;
 
-  IF p_now >= first THEN
-    started := v_base + least(granted, (p_now - first) / p_interval + 1) * p_interval;
+  IF p_now - first + p_soon >= 0 THEN
+    started := v_base + least(granted, (p_now - first + p_soon) / p_interval + 1) * p_interval;
   END IF;
   next := v_base + granted * p_interval;
   last := greatest(last, p_now, first + (granted - 1) * p_interval);

@@ -1,10 +1,11 @@
 -- Removes payloads from the morgue (ports.Operator.Revive, Purge): from the dead letters p_ids, in
 -- order, if they changed before p_before, 0 for any; from the nth of them the next p_counts[n] of
 -- p_data, or all for -1. If p_ids is NULL, all payloads of the first p_limit dead letters by time
--- that changed before p_before, only of the group p_group unless that is NULL. They go back to the
--- queue if p_revive is set, else they are deleted. It ends at what one step may move.
+-- that changed before p_before, only of the group p_group unless that is NULL, and as long as more
+-- than p_keep are left, unless that is 0. They go back to the queue if p_revive is set, else they are
+-- deleted. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_revive_or_purge(p_queue text, p_index int, p_now bigint, p_ids text[], p_counts int[], p_data bytea[],
-  p_before bigint, p_limit int, p_revive boolean, p_group text)
+  p_before bigint, p_limit int, p_revive boolean, p_group text, p_keep bigint)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
@@ -13,6 +14,7 @@ DECLARE
   v_locked   record;
   v_reply    {schema}.step_reply;
   v_ids      text[] := p_ids;
+  v_excess   bigint; -- how many there are above p_keep
   v_named    bytea[];
   v_tags     text; -- those of a dead letter
   a          {schema}.inbox;
@@ -30,13 +32,18 @@ BEGIN
     RETURN v_reply;
   END IF;
 
+  IF p_keep > 0 THEN
+    SELECT greatest(0, c.dead - p_keep) INTO v_excess FROM {schema}.counts c WHERE c.shard = v_locked.shard;
+  END IF;
+
   IF p_ids IS NULL AND p_group IS NOT NULL THEN
     v_ids := ARRAY(
       SELECT d.id FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.grp = p_group AND d.changed_at < p_before
       ORDER BY d.changed_at, d.id LIMIT p_limit);
   ELSIF p_ids IS NULL THEN
     v_ids := ARRAY(
-      SELECT d.id FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before ORDER BY d.changed_at, d.id LIMIT p_limit);
+      SELECT d.id FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before
+      ORDER BY d.changed_at, d.id LIMIT least(p_limit, v_excess));
   END IF;
 
   v_reply.reached := 0;
@@ -81,7 +88,8 @@ BEGIN
     v_reply.reached := NULL;
     v_reply.more := CASE WHEN p_group IS NULL
       THEN EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before)
-      ELSE EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.grp = p_group AND d.changed_at < p_before) END;
+      ELSE EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.grp = p_group AND d.changed_at < p_before) END
+      AND v_reply.handled < coalesce(v_excess, v_reply.handled + 1);
   END IF;
 
   IF cardinality(v_taken) > 0 THEN

@@ -1,0 +1,3 @@
+package pages
+
+type Event struct{ Number int }
