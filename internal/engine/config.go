@@ -52,6 +52,8 @@ type Queue struct {
 	KeyOf KeyOf
 	// Keep is which dead letters are kept. The zero value keeps all.
 	Keep core.Retention
+	// Past bounds the records of what became of its ids. The zero value keeps none.
+	Past core.KeepPast
 	// PerJob is how many payloads of an id a handler gets at once, and Bytes how many bytes of
 	// payload a turn claims.
 	PerJob int

@@ -113,6 +113,7 @@ func (t *turns) prepare(lease ports.Lease, begin []core.ClaimRef, want int, now 
 		PerJob:      t.queue.PerJob,
 		Bytes:       t.claimBytes,
 		Node:        t.cfg.Node,
+		Keep:        t.queue.Past.PerShard(t.queue.Shards),
 	}
 
 	t.byWakeup = want > 0 && t.news.takeWakeup()

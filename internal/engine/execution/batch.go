@@ -45,6 +45,9 @@ type Batch struct {
 	retryDelays map[int]retryDelay
 	failedAt    map[int]core.Instant
 
+	// results are what handlers have set as the results of their jobs.
+	results map[int][]byte
+
 	// panics are those of the handlers of failed jobs. decodeFailures and undecodable are the
 	// payloads that the codec refused.
 	panics         map[int]*guard.PanicError
@@ -203,7 +206,11 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	if policy.BacksOff(c, &o) {
 		o.Delay, o.OwnDelay = b.retryDelay(i, policy.Retry(c, &o)), true
 	}
-	return policy.Settlement(c, &o, 0)
+	s := policy.Settlement(c, &o, 0)
+	if b.shard.Queue.Records {
+		s.Record(c, b.run(i))
+	}
+	return s
 }
 
 // timeOfFailure returns when job i failed, by the store's clock.

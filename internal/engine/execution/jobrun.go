@@ -161,6 +161,20 @@ func (b *Batch) Execution(i int, took time.Duration) (began time.Time, ran time.
 	return b.started, took, !b.notBegun(i)
 }
 
+// run returns what the record of job i states of its run, which may not have ended.
+func (b *Batch) run(i int) core.Run {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clock, began, took := b.shard.Server.Clock, b.started, time.Duration(0)
+	if len(b.runs) > 1 {
+		began, took = b.runs[i].began, b.runs[i].took
+	}
+	if took == 0 {
+		took = clock.Local().Sub(began)
+	}
+	return core.Run{Started: clock.At(began), Took: took, Node: b.shard.Server.Node, Result: b.results[i]}
+}
+
 // EndsLater reports whether the end of job i in a closed batch depends on its handler's
 // transactions, so that only the store's answer shows it.
 func (b *Batch) EndsLater(i int) bool {

@@ -14,6 +14,8 @@ import (
 // Queue is how the jobs of a queue run. All fields are set.
 type Queue struct {
 	Policy core.RetryPolicy
+	// Records is true if the store keeps a record of each job that is done.
+	Records bool
 	// Merge is the rule by which the queue stores its payloads.
 	Merge core.MergeRule
 	// Earliest is true if pushes of this program use that rule, so that they run awaiting jobs.
