@@ -67,6 +67,11 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			}
 			return last
 		},
+		"Past": func(ctx context.Context) (last error) {
+			for _, last = range i.Past(ctx, queue, inspect.PastOptions{}) {
+			}
+			return last
+		},
 		"Export": func(ctx context.Context) (last error) {
 			for _, last = range i.Export(ctx, queue, inspect.ListOptions{}) {
 			}

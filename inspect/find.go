@@ -10,7 +10,8 @@ import (
 )
 
 // Find returns everything that a queue holds for an id: the queued job, the claimed job and the
-// dead letter, with the first of their payloads, together at most 1,000 payloads and 8 MiB.
+// dead letter, with the first of their payloads, together at most 1,000 payloads and 8 MiB, and the
+// record of its last run that was done.
 // PayloadCount is the number of payloads in each place, and [Inspector.Payloads] lists all of them.
 // If the queue holds nothing for the id, Find returns no error. It returns [ErrInvalidID] if no job
 // can have the id.
@@ -45,6 +46,9 @@ type Found struct {
 	Queued     *QueuedJob  `json:"queued,omitempty" class:"public" doc:"the queued job"`
 	Claimed    *ClaimedJob `json:"claimed,omitempty" class:"public" doc:"the claimed job"`
 	DeadLetter *DeadLetter `json:"dead,omitempty" class:"public" doc:"the dead letter of the id"`
+	// Past is the record of the last run of the id that was done, with its Result. It is nil if the
+	// queue keeps no records, or no longer this one.
+	Past *Past `json:"past,omitempty" class:"public" doc:"the last run of the id that was done, if the queue keeps records of that"`
 	// Damaged are the places ("queued", "claimed", "dead") where the store has a record of the id
 	// that it can't read. The field of such a place is nil. The record will be set aside: see
 	// [Inspector.Quarantined].
@@ -69,6 +73,10 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 	if d := stored.DeadLetter; d != nil {
 		view := w.deadLetter(d, ByTime)
 		found.DeadLetter = &view
+	}
+	if p := stored.Past; p != nil {
+		record := pastOf(&ports.PastView{Past: *p, ResultBytes: len(p.Result)})
+		found.Past = &record
 	}
 	return found
 }

@@ -28,10 +28,11 @@ const (
 	FindingBad
 )
 
-// The names of findings that repeat what the records of the job and of the dead letter have.
+// The names of findings that repeat what the records of the job, of the dead letter and of the id have.
 const (
 	FindingFailures = "failures"
 	FindingMorgue   = "morgue"
+	FindingPast     = "last done"
 )
 
 // findings are the lines of a checklist while it is made.
@@ -70,6 +71,9 @@ func (v *Verdict) findings() []Finding {
 	if d := v.Found.DeadLetter; d != nil {
 		list.add(FindingMorgue, v.Reason != OnlyDead, "payloads there: %s, the last failure%s",
 			d.PayloadCount, v.lastFailure(&d.LastFailure))
+	}
+	if v.Found.Past != nil {
+		list.add(FindingPast, true, "%s", v.done())
 	}
 	return list
 }

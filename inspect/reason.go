@@ -12,7 +12,8 @@ type Reason uint8
 
 // Reasons.
 const (
-	// NothingQueued is an id without a queued job, a claimed job, a dead letter or a schedule.
+	// NothingQueued is an id without a queued job, a claimed job, a dead letter or a schedule. If the
+	// queue keeps the record of its last run that was done, the text has it.
 	NothingQueued Reason = iota
 	// Scheduled is an id without a queued job, a claimed job or a dead letter that has a schedule.
 	Scheduled

@@ -20,7 +20,11 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 
 	switch v.Reason {
 	case NothingQueued:
-		return say("nothing is queued, claimed or dead for this id"), until
+		nothing := say("nothing is queued, claimed or dead for this id")
+		if v.Found.Past != nil {
+			return say("done %s", v.done()).then(nothing), until
+		}
+		return nothing, until
 	case Scheduled:
 		next, until := v.scheduled(st)
 		return say("nothing is queued for this id").then(next), until
@@ -28,7 +32,11 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 		return say("the record of this id can't be read (%s)", strings.Join(v.Found.Damaged, ", ")).
 			then(say("its next use sets it aside, and the list of unreadable records then has it")), until
 	case OnlyDead:
-		s := say("the id is only in the morgue").then(say("revive its dead letter to run it again"))
+		s := say("the id is only in the morgue")
+		if p := v.Found.Past; p != nil && p.DoneAt.After(v.Found.DeadLetter.ChangedAt) {
+			s = s.and(", and a later run was done %s", v.done())
+		}
+		s = s.then(say("revive its dead letter to run it again"))
 		if len(v.Schedules) == 0 {
 			return s, until
 		}
