@@ -11,7 +11,7 @@ import (
 
 // SetResult sets the result of the job that a handler works, which is stored as JSON in the record
 // of the job: see QueueOptions.Keep. The last call counts. The result is dropped unless the job
-// ends as done. ctx is the handler's context. In a [BatchHandler] or in middleware around one, call
+// ends as done. ctx is the handler's context. In a function of [Queue.BatchHandler] call
 // [Job.SetResult].
 //
 // It returns [ErrInvalidPayload] for a value that JSON can't represent and for a result of more than

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"iter"
 	"time"
 
@@ -96,4 +98,16 @@ func (v *Verdict) done() (s Sentence) {
 		s = s.and(" by server %s", p.Node)
 	}
 	return s.and(", in %s", p.Took)
+}
+
+// ResultOf decodes the result of a record, which skein.SetResult has stored as JSON. A record without
+// a result is an error.
+func ResultOf[R any](p *Past) (result R, err error) {
+	if p.ResultBytes == 0 {
+		return result, fmt.Errorf("id %q has no result: its handler has set none", p.ID)
+	}
+	if err := json.Unmarshal(p.Result, &result); err != nil {
+		return result, fmt.Errorf("the result of id %q: %w", p.ID, err)
+	}
+	return result, nil
 }

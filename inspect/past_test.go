@@ -231,3 +231,17 @@ func TestWhySaysWhenAnIDWasDone(t *testing.T) {
 		})
 	}
 }
+
+func TestResultsAreDecoded(t *testing.T) {
+	type invoice struct{ Number int }
+	p := inspect.Past{ID: "42", Result: []byte(`{"Number":7}`), ResultBytes: 12}
+	if got, err := inspect.ResultOf[invoice](&p); got.Number != 7 || err != nil {
+		t.Errorf("the result is %+v, error %v", got, err)
+	}
+	if _, err := inspect.ResultOf[string](&p); err == nil || !strings.Contains(err.Error(), `"42"`) {
+		t.Errorf("a result of another type has the error %v", err)
+	}
+	if _, err := inspect.ResultOf[invoice](&inspect.Past{ID: "42"}); err == nil || !strings.Contains(err.Error(), "no result") {
+		t.Errorf("no result has the error %v", err)
+	}
+}

@@ -1,0 +1,9 @@
+package pages
+
+import "context"
+
+type Order struct{ Paid bool }
+
+type Invoice struct{ Number int }
+
+func book(ctx context.Context, id string, changes []Order) (Invoice, error) { return Invoice{}, nil }
