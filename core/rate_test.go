@@ -369,3 +369,83 @@ func TestALimiterThatIsGoneIsAsGoodAsNone(t *testing.T) {
 		}
 	})
 }
+
+// A clock that steps back moves all times of a limiter back by as much, and none below 0.
+func TestAStepBackMovesAllTimesOfALimiter(t *testing.T) {
+	r := core.Rate{Count: 1, Per: time.Second}
+	for _, c := range []struct{ before, after core.Limiter }{
+		{
+			core.Limiter{Next: 2100, Started: 2200, Last: 2300, Stopped: 2400, Changed: 2000},
+			core.Limiter{Next: 1100, Started: 1200, Last: 1300, Stopped: 1400, Changed: 1000},
+		},
+		{core.Limiter{Next: 1, Started: 2, Last: 3, Stopped: 4, Changed: 1005}, core.Limiter{Changed: 1000}},
+	} {
+		if got, _, _ := r.Take(c.before, 1000, 0, 0, 0); got != c.after {
+			t.Errorf("after a take the limiter is %+v, want %+v", got, c.after)
+		}
+		if got, _, _ := r.Use(c.before, 1000, 0, 0); got != c.after {
+			t.Errorf("after a use the limiter is %+v, want %+v", got, c.after)
+		}
+	}
+}
+
+// A use moves Next back with the clock, as it does the other times.
+func TestAUseAfterAStepBackMovesNext(t *testing.T) {
+	r := core.Rate{Count: 1, Per: time.Millisecond}
+	before := core.Limiter{Next: 9000, Started: 1500, Last: 1500, Changed: 2000}
+	want := core.Limiter{Next: 8000, Started: 2000, Last: 1000, Changed: 1000}
+	if got, used, first := r.Use(before, 1000, 1, 0); got != want || used != 1 || first != 1000 {
+		t.Errorf("the limiter is %+v after %d uses from %d, want %+v after one from 1000", got, used, first, want)
+	}
+}
+
+// Without a use there is no time of one, and nothing changes.
+func TestNoUseHasNoTime(t *testing.T) {
+	l := core.Limiter{Next: 9_000_000, Started: 5_000_000, Last: 4_000_000, Changed: 1000}
+	got, used, first := core.Rate{Count: 1, Per: time.Second}.Use(l, 1000, 3, time.Second)
+	if got != l || used != 0 || first != 0 {
+		t.Errorf("%d uses from %d, and the limiter is %+v; want none, from 0, and %+v", used, first, got, l)
+	}
+}
+
+// A take by a faster rate than before moves Next and Started to its own pace, and remembers a start that
+// comes before its time as one of now.
+func TestAFasterRateMovesStarted(t *testing.T) {
+	r := core.Rate{Count: 1, Per: time.Millisecond, Burst: 2}
+	l := core.Limiter{Next: 90_000_000, Started: 80_000_000, Last: 1000, Changed: 1000}
+	got, granted, first := r.Take(l, 5000, 1, 0, 0)
+	want := core.Limiter{Next: 6000, Started: 6000, Last: 5000, Changed: 5000}
+	if got != want || granted != 1 || first != 3000 {
+		t.Errorf("%d grants from %d, and the limiter is %+v; want one from 3000, and %+v", granted, first, got, want)
+	}
+}
+
+// At the end of time nothing is granted.
+func TestNoSlotLiesBehindTheEndOfTime(t *testing.T) {
+	r := core.Rate{Count: 1, Per: time.Second, Burst: 10}
+	l := core.Limiter{Stopped: core.MaxInstant - 1000}
+	now := core.MaxInstant - 2000
+	if got, granted, first := r.Take(l, now, 5, time.Minute, 0); got != l || granted != 0 || first > core.MaxInstant {
+		t.Errorf("%d grants from %d, and the limiter is %+v; want none, and %+v", granted, first, got, l)
+	}
+}
+
+// A limiter whose slots have been used late is kept for the next use.
+func TestALimiterEndsWithItsLastUse(t *testing.T) {
+	l := core.Limiter{Next: 1000, Started: 5000, Stopped: 2000}
+	if l.End() != 5000 || l.Gone(core.Instant(5000).Add(core.LimiterKept)-1) || !l.Gone(core.Instant(5000).Add(core.LimiterKept)) {
+		t.Errorf("the limiter %+v ends at %d", l, l.End())
+	}
+}
+
+// New slots up to soon count as used, and later ones do not.
+func TestSlotsThatComeSoonCountAsUsed(t *testing.T) {
+	r := core.Rate{Count: 1, Per: time.Millisecond}
+	for soon, started := range map[time.Duration]core.Instant{
+		0: 2000, 999 * time.Microsecond: 2000, time.Millisecond: 3000, time.Minute: 6000,
+	} {
+		if got, granted, _ := r.Take(core.Limiter{}, 1000, 5, time.Minute, soon); got.Started != started || granted != 5 {
+			t.Errorf("with soon %v the next use of %d is at %d, want %d", soon, granted, got.Started, started)
+		}
+	}
+}

@@ -149,7 +149,7 @@ func (s *Slots) Plan(now Now) (want int, call bool, wait time.Duration) {
 		call = true
 	case fresh <= 0 && s.waits(now):
 		want, call = 0, true
-	case want > 0:
+	case left > 0: // also if none is wanted: review asks for no Plan before askAt
 		want, wait = 0, left
 	}
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -26,12 +27,18 @@ const (
 	keyFault = time.Minute
 )
 
-// keyAsk is what a turn's jobs of one key ask for.
+// keyAsk is what a turn's jobs of one key ask for. No job gets a slot further ahead than it may see, so
+// Ahead is that of the youngest.
 type keyAsk struct {
 	ports.Take
-	// slotted are the positions of the jobs that come with a slot of the key, and others those of the
-	// jobs that come without.
-	slotted, others []int
+	// slotted are the jobs that come with a slot of the key, and others are those that come without.
+	slotted, others []asker
+}
+
+// asker is a claimed job, by its position, and how far ahead of now its slot may lie.
+type asker struct {
+	at    int
+	ahead time.Duration
 }
 
 // startable are the claims of a turn, as their rates allow.
@@ -201,14 +208,17 @@ func (s *shard) holdFor() (slotted, soon time.Duration) {
 
 // add adds the ask of a job.
 func (a *keyAsk) add(c *core.Claim, at int, now core.Instant) {
+	one := asker{at, min(core.MaxAhead, slotsAhead+max(0, now.Sub(c.FirstPush)))}
+	if a.Use+a.Want == 0 || one.ahead < a.Ahead {
+		a.Ahead = one.ahead
+	}
 	if c.Slot == a.Key {
 		a.Use++
-		a.slotted = append(a.slotted, at)
+		a.slotted = append(a.slotted, one)
 	} else {
 		a.Want++
-		a.others = append(a.others, at)
+		a.others = append(a.others, one)
 	}
-	a.Ahead = min(core.MaxAhead, max(a.Ahead, slotsAhead+max(0, now.Sub(c.FirstPush))))
 }
 
 // keyOf returns the key and the rate of a job, or an error if the user's function panics or returns a
@@ -238,8 +248,29 @@ func (q *Queue) keyOrNone(c *core.Claim) string {
 	return key
 }
 
-// takeKeys takes the starts of claimed jobs. If the store does not answer, no job with a key starts.
+// takeKeys takes the starts of claimed jobs. A second call takes the slots that only the older jobs of a
+// key may have.
 func (s *shard) takeKeys(asks []*keyAsk, claims []core.Claim, starts []keyedStart) {
+	older := s.takeOnce(asks, claims, starts)
+	if len(older) > 0 {
+		s.takeOnce(older, claims, starts)
+	}
+
+	event := ports.SlotEvent{Queue: s.ID.Queue}
+	for _, a := range asks {
+		for _, one := range slices.Concat(a.slotted, a.others) {
+			event.Want++
+			if !starts[one.at].off {
+				event.Granted++
+			}
+		}
+	}
+	s.node.observer.SlotsTaken(event)
+}
+
+// takeOnce makes one call. It returns what older jobs may ask for besides. If the store does not answer,
+// none of the jobs starts.
+func (s *shard) takeOnce(asks []*keyAsk, claims []core.Claim, starts []keyedStart) (older []*keyAsk) {
 	takes := make([]ports.Take, len(asks))
 	for i := range asks {
 		takes[i] = asks[i].Take
@@ -255,39 +286,45 @@ func (s *shard) takeKeys(asks []*keyAsk, claims []core.Claim, starts []keyedStar
 	s.asking.Called(err)
 	if err != nil {
 		for _, a := range asks {
-			for _, at := range slices.Concat(a.slotted, a.others) {
-				starts[at] = keyedStart{in: s.node.cfg.PollInterval, off: true, slot: claims[at].Slot}
+			for _, one := range slices.Concat(a.slotted, a.others) {
+				starts[one.at] = keyedStart{in: s.node.cfg.PollInterval, off: true, slot: claims[one.at].Slot}
 			}
 		}
-		return
+		return nil
 	}
 
-	event := ports.SlotEvent{Queue: s.ID.Queue}
 	for i, a := range asks {
-		a.answered(&reply.Grants[i], reply.Now, starts)
-		for _, at := range slices.Concat(a.slotted, a.others) {
-			event.Want++
-			if !starts[at].off {
-				event.Granted++
-			}
+		if again := a.answered(&reply.Grants[i], reply.Now, starts); again.Want > 0 {
+			older = append(older, &again)
 		}
 	}
-	s.node.observer.SlotsTaken(event)
+	return older
 }
 
-// answered takes the answer of the store: when each job of the key starts, or comes back.
-func (a *keyAsk) answered(g *ports.Grant, now core.Instant, starts []keyedStart) {
+// answered takes the answer of the store: when each job of the key starts, or comes back. The oldest
+// jobs get the first slots. If they may have the next ones too, which lie too far ahead for the youngest,
+// they ask again.
+func (a *keyAsk) answered(g *ports.Grant, now core.Instant, starts []keyedStart) (again keyAsk) {
 	used := min(g.Used, len(a.slotted))
-	for i, at := range a.slotted[:used] {
-		starts[at] = keyedStart{in: a.Rate.Slot(g.Start, now, i).Sub(now), slot: a.Key}
+	for i, one := range a.slotted[:used] {
+		starts[one.at] = keyedStart{in: a.Rate.Slot(g.Start, now, i).Sub(now), slot: a.Key}
 	}
 
-	for i, at := range slices.Concat(a.slotted[used:], a.others) {
-		if i >= g.Granted {
-			starts[at] = keyedStart{in: slotsAhead, off: true}
-			continue
-		}
+	others := slices.Concat(a.slotted[used:], a.others)
+	slices.SortStableFunc(others, func(x, y asker) int { return cmp.Compare(y.ahead, x.ahead) })
+
+	again.Take = ports.Take{Key: a.Key, Rate: a.Rate, Hold: a.Hold, Soon: a.Soon}
+	for i, one := range others {
 		in := a.Rate.Slot(g.First, now, i).Sub(now)
-		starts[at] = keyedStart{in: in, off: in > a.Soon, slot: a.Key}
+		switch {
+		case i < g.Granted:
+			starts[one.at] = keyedStart{in: in, off: in > a.Soon, slot: a.Key}
+		case in <= one.ahead:
+			again.Want, again.Ahead = again.Want+1, in
+			again.others = append(again.others, one)
+		default:
+			starts[one.at] = keyedStart{in: slotsAhead, off: true}
+		}
 	}
+	return again
 }

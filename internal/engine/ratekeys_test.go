@@ -222,6 +222,44 @@ func TestJobsOfAnOverloadedKeyStartInTheOrderOfTheirPushes(t *testing.T) {
 	})
 }
 
+// Jobs that one turn claims see as far ahead as each may, and the oldest get the first slots.
+func TestAYoungJobSeesNoFurtherAheadBesideAnOldOne(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var s tenantStarts
+		const old, young = 10, 20
+		rate := core.Rate{Count: 1, Per: 10 * time.Minute}
+		w.declare(1)
+		w.pushTenant("old/hot", 0, old)
+		w.sleep(5 * time.Hour)
+		w.pushTenant("hot", 0, young)
+		w.start(s.handler(0), shards(1), batches(old+young), s.counting, func(s *setup) {
+			s.queue.KeyOf = func(*core.Claim) (string, core.Rate) { return "hot", rate }
+		})
+		w.sleep(announces)
+
+		var last, first time.Duration
+		for i := range old {
+			id, now := fmt.Sprint("old/hot/", i), w.stats().Now
+			if job := w.find(id).Queued; job != nil {
+				last = max(last, job.PerformAt.Sub(now))
+				if job.Slot == "" {
+					t.Errorf("%s has waited for five hours and has no slot in the next one and a half", id)
+				}
+			}
+		}
+		for i := range young {
+			job := w.find(fmt.Sprint("hot/", i)).Queued
+			first = job.PerformAt.Sub(w.stats().Now)
+			if job.Slot != "" || first > time.Hour {
+				t.Errorf("hot/%d waits for %v and the slot of %q, want to ask again in an hour", i, first, job.Slot)
+			}
+		}
+		if last < 80*time.Minute || s.claims != old+young {
+			t.Errorf("the last old job starts in %v after %d claims, want 90 minutes and one claim a job", last, s.claims)
+		}
+	})
+}
+
 // While servers die, lose their store and stop, no key exceeds its rate, and no job is lost. After a
 // pause and an outage that are longer than an hour, no burst follows.
 func TestARateByKeyHoldsThroughFaults(t *testing.T) {
