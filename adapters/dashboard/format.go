@@ -27,6 +27,8 @@ var funcs = template.FuncMap{
 	"tail8":   func(name string) string { return name[len(nameHead(name)):] },
 	"shown":   shown,
 	"line":    line,
+	"score":   scoreText,
+	"int64":   func(n int) int64 { return int64(n) },
 	"num":     func(n int) string { return figures.Exact(int64(n)) },
 	"bound":   bound,
 	"href":    href,

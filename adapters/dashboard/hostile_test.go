@@ -149,7 +149,7 @@ func TestWithoutTheRightToPayloads(t *testing.T) {
 	h.push("orders", "a", time.Hour, "secret")
 	page := h.get("/id?q=orders&id=a")
 	says(t, page, "You don't have permission to see payloads.",
-		"Not due yet, runs in 1 h ◦ not due It was pushed for later, or its handler returned Snooze or Await.")
+		"Not due yet, runs in 1 h ◦ not due It was pushed for later, its handler returned Snooze or Await, or the rate of its key has no slot yet.")
 	saysNot(t, page, "secret")
 }
 

@@ -36,6 +36,8 @@ type idBody struct {
 	May         *rights
 	Editable    bool
 	Schedules   *scheduleBlock
+	// Result is that of the last run that was done, or nil if there is none or it must not be shown.
+	Result *payload
 	// Pages are the payloads of each place where the id is.
 	Pages map[string]*payloadPage
 	// seen is the last snapshot that the user may see, or nil.
@@ -95,6 +97,10 @@ func (c *call) idPage() (*view, error) {
 		return nil, err
 	}
 	if err := c.payloadPages(b); err != nil {
+		return nil, err
+	}
+
+	if err := c.resultOfID(b); err != nil {
 		return nil, err
 	}
 
@@ -214,6 +220,29 @@ func (c *call) payloadPages(b *idBody) error {
 	return nil
 }
 
+// resultOfID adds the result of the last run that was done to the page of an id. It is hidden from users
+// who may not see payloads.
+func (c *call) resultOfID(b *idBody) error {
+	if p := b.Why.Found.Value().Past; p == nil || p.ResultBytes == 0 {
+		return nil
+	}
+
+	reply, err := asked(c, service.Find, c.queue, &service.FindQuery{Queue: c.queue, ID: b.ID, Payloads: 1})
+	if p := problemOf(err); p != nil && p.Name == "forbidden" {
+		b.Hidden = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for at := range reply.Items {
+		if p := reply.Items[at].Value().Past; p != nil && p.ResultBytes > 0 {
+			b.Result = &payload{service.Payload{Data: p.Result}}
+		}
+	}
+	return nil
+}
+
 // verdictOf returns the title of the page, the rest of the verdict and its reason.
 func verdictOf(v *service.Verdict) (title, detail string, mark badge) {
 	clause, rest := v.Sentence.Cut()
@@ -265,7 +294,7 @@ func sentence(text string) string {
 // their own on the page.
 func factsOf(findings []inspect.Finding) (list []fact) {
 	for _, f := range findings {
-		if f.Name == inspect.FindingFailures || f.Name == inspect.FindingMorgue {
+		if f.Name == inspect.FindingFailures || f.Name == inspect.FindingMorgue || f.Name == inspect.FindingPast {
 			continue
 		}
 

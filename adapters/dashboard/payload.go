@@ -27,7 +27,9 @@ func payloadsOf(list []service.Row[service.Payload]) []payload {
 }
 
 // ScoreText returns the score as people write numbers.
-func (p *payload) ScoreText() string { return strconv.FormatFloat(p.Score, 'f', -1, 64) }
+func (p *payload) ScoreText() string { return scoreText(p.Score) }
+
+func scoreText(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
 
 // Size returns the number of the payload's bytes.
 func (p *payload) Size() int64 { return int64(len(p.Data)) }

@@ -170,6 +170,9 @@ func foundOf(rows []service.Row[service.FoundRow]) (list []foundIn) {
 		for _, place := range placesOf(row) {
 			places = append(places, place.name)
 		}
+		if row.Past != nil {
+			places = append(places, "done")
+		}
 		if len(places)+len(row.Damaged) > 0 {
 			list = append(list, foundIn{row.Queue, row.Shard.String(), strings.Join(places, ", ")})
 		}

@@ -252,6 +252,7 @@ var samples = map[string]sample{
 	"GET /queues/{queue}/claimed":           {},
 	"GET /queues/{queue}/morgue":            {query: "payloads=1"},
 	"GET /queues/{queue}/groups":            {},
+	"GET /queues/{queue}/past":              {},
 	"GET /queues/{queue}/quarantine":        {},
 	"GET /queues/{queue}/tracked":           {},
 	"POST /queues/{queue}/jobs":             {body: `{"entries":[{"id":"a","payload":{"N":null,"n":1}},{"id":"b","data":"p"}]}`},

@@ -26,6 +26,7 @@ var rights = []struct {
 	{"GET /queues/{queue}/claimed", "payloads=1", "", []Action{{Verb: VerbViewPayload, Queue: "orders"}}},
 	{"GET /queues/{queue}/morgue", "", "", []Action{{Verb: VerbView, Queue: "orders"}}},
 	{"GET /queues/{queue}/morgue", "payloads=1", "", []Action{{Verb: VerbViewPayload, Queue: "orders"}}},
+	{"GET /queues/{queue}/past", "", "", []Action{{Verb: VerbView, Queue: "orders"}}},
 	{"GET /queues/{queue}/groups", "", "", []Action{{Verb: VerbView, Queue: "orders"}}},
 	{"GET /queues/{queue}/quarantine", "", "", []Action{{Verb: VerbViewPayload, Queue: "orders"}}},
 	{"GET /queues/{queue}/tracked", "", "", []Action{{Verb: VerbView, Queue: "orders"}}},

@@ -35,12 +35,13 @@ var foundColumns = append(
 	fieldColumns[inspect.Found]().
 		with("queued", func(f *inspect.Found) any { return jobColumns.row(f.Queued) }).
 		with("claimed", func(f *inspect.Found) any { return claimedColumns.row(f.Claimed) }).
-		with("dead", func(f *inspect.Found) any { return deadColumns.row(f.DeadLetter) })...,
+		with("dead", func(f *inspect.Found) any { return deadColumns.row(f.DeadLetter) }).
+		with("past", func(f *inspect.Found) any { return pastColumns.row(f.Past) })...,
 )
 
 func (a *app) jobCommand() *cobra.Command {
 	c := group("job", "Show jobs, push them, and act on them",
-		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
+		a.listJobs(), a.getJob(), a.listPayloads(), a.listPast(), a.why(), a.push(),
 		a.onJobs(
 			"run-now",
 			"Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones; "+
@@ -211,7 +212,8 @@ func (a *app) listJobs() *cobra.Command {
 func (a *app) getJob() *cobra.Command {
 	return a.command(
 		"get QUEUE ID",
-		"Show what a queue holds for an id: queued, claimed and dead, with the first 1,000 payloads",
+		"Show what a queue holds for an id: queued, claimed and dead, with the first 1,000 payloads, "+
+			"and its last run that was done, if the queue keeps records",
 		"skein job get orders 42 -o json",
 		cobra.ExactArgs(2),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
@@ -219,7 +221,7 @@ func (a *app) getJob() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if nothing(&found) {
+			if nothing(&found) && found.Past == nil {
 				return nothingBut(ctx, i, args[0], args[1])
 			}
 
@@ -272,7 +274,7 @@ func (a *app) listPayloads() *cobra.Command {
 	return c
 }
 
-// nothing reports whether nothing is stored for an id, not even an unreadable record.
+// nothing reports whether no job and no dead letter is stored for an id, not even an unreadable one.
 func nothing(f *inspect.Found) bool {
 	return f.Queued == nil && f.Claimed == nil && f.DeadLetter == nil && len(f.Damaged) == 0
 }
@@ -319,7 +321,7 @@ func (a *app) why() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if nothing(&v.Found) && len(v.Schedules) == 0 {
+			if nothing(&v.Found) && v.Found.Past == nil && len(v.Schedules) == 0 {
 				return nothingFor(args[0], args[1])
 			}
 

@@ -24,6 +24,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/testservers"
@@ -140,7 +141,8 @@ func with(rawURL, name, value string) string {
 // Redis, and "key" makes $KEY of the first key in the JSON that was written last. "schema" sets
 // $SCHEMA to the schema of the store's URL. "other" makes a second store, the profile "other",
 // and "same" makes the profile "same" of the store of the script. "schedule QUEUE NAME CRON ZONE
-// ID..." stores a schedule with the payload "p" for each id.
+// ID..." stores a schedule with the payload "p" for each id. "done QUEUE ID RESULT" ends the due job
+// of an id, of a queue with one shard, as done by the server blue, and records that with the result.
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +175,9 @@ func TestScripts(t *testing.T) {
 					"schema": findSchema,
 					"schedule": func(ts *testscript.TestScript, _ bool, args []string) {
 						storeSchedules(ts, args, kept)
+					},
+					"done": func(ts *testscript.TestScript, _ bool, args []string) {
+						recordDone(ts, args[0], args[1], args[2], kept)
 					},
 					"serve": func(ts *testscript.TestScript, neg bool, args []string) {
 						serveJobs(ts, args[0], args[1], kept)
@@ -338,6 +343,40 @@ func serveJobs(ts *testscript.TestScript, name, how string, kept *memories) {
 	}
 	finish()
 	ts.Fatalf("no job was run")
+}
+
+// recordDone is "done QUEUE ID RESULT".
+func recordDone(ts *testscript.TestScript, queue, id, result string, kept *memories) {
+	ctx := context.Background()
+	b, err := kept.connect(ctx, ts.Getenv("SKEIN_URL"))
+	ts.Check(err)
+	defer func() { ts.Check(b.Close()) }()
+
+	shard := core.Shard{Queue: queue}
+	lease, err := b.Store.Acquire(ctx, ports.AcquireRequest{
+		Shard: shard, Shards: 1, Generation: 1, Owner: "owner of " + id, Attempt: 1, TTL: 10 * time.Minute,
+	})
+	ts.Check(err)
+	turn := ports.TurnRequest{
+		Lease:  ports.Lease{Shard: shard, Owner: "owner of " + id, Token: lease.Token},
+		Number: 1,
+		TTL:    10 * time.Minute,
+		Node:   "blue",
+		Want:   1,
+	}
+	reply, err := b.Store.Turn(ctx, turn)
+	ts.Check(err)
+	if len(reply.Claims) != 1 || reply.Claims[0].ID != id {
+		ts.Fatalf("claimed %+v, want %s", reply.Claims, id)
+	}
+
+	settled := core.RetryPolicy{}.Settlement(&reply.Claims[0], &core.Outcome{Kind: core.Done}, 0)
+	settled.Record(&reply.Claims[0], core.Run{Took: 12 * time.Millisecond, Node: "blue", Result: []byte(result)})
+	turn.Number, turn.Want, turn.Settlements = reply.Last+1, 0, []core.Settlement{settled}
+	turn.Keep = core.KeepPast{Age: time.Hour}
+	_, err = b.Store.Turn(ctx, turn)
+	ts.Check(err)
+	ts.Check(b.Store.Release(ctx, turn.Lease))
 }
 
 // storeSchedules is "schedule QUEUE NAME CRON ZONE ID...".

@@ -162,6 +162,7 @@ func TestHTTPAPIOnEveryStore(t *testing.T) {
 			c.ask(http.MethodGet, "/queues/orders/jobs?sort=id&payloads=1000&limit=3", "")
 			c.unharmed()
 			c.claimAndCancel(store, token)
+			c.recorded()
 			c.firstAndMoved(store)
 			c.schedules(store)
 			c.theRest(store)
@@ -321,14 +322,46 @@ func (c *apiClient) claimAndCancel(store ports.ShardStore, token int64) {
 	c.do(http.MethodGet, "/queues/{queue}/claimed", "?payloads=9", nil, nil)
 	var settle []core.Settlement
 	for at := range reply.Claims {
-		settle = append(settle, core.RetryPolicy{}.Settlement(&reply.Claims[at], &core.Outcome{Kind: core.Done}, 0))
+		settled := core.RetryPolicy{}.Settlement(&reply.Claims[at], &core.Outcome{Kind: core.Done}, 0)
+		settled.Record(&reply.Claims[at], core.Run{Took: time.Second, Node: "blue", Result: []byte(apiPayloads[0])})
+		settle = append(settle, settled)
 	}
 	turn.Number, turn.Want, turn.Settlements = reply.Last+1, 0, settle
+	turn.Keep = core.KeepPast{Age: time.Hour}
 	if _, err := store.Turn(c.t.Context(), turn); err != nil {
 		c.t.Fatal(err)
 	}
 	if err := store.Release(c.t.Context(), turn.Lease); err != nil {
 		c.t.Fatal(err)
+	}
+}
+
+// recorded reads the records of the ids that were done.
+func (c *apiClient) recorded() {
+	c.t.Helper()
+	done := map[string]bool{}
+	for next := ""; ; {
+		var page struct {
+			Items []struct {
+				ID   string
+				Node string
+				Took float64 `json:"took_seconds"`
+			}
+			Next string
+		}
+		c.do(http.MethodGet, "/queues/{queue}/past", "?"+url.Values{"limit": {"3"}, "after": {next}}.Encode(), nil, &page)
+		for _, r := range page.Items {
+			if done[r.ID] || r.Node != "blue" || r.Took != 1 {
+				c.t.Errorf("the record %+v", r)
+			}
+			done[r.ID] = true
+		}
+		if next = page.Next; next == "" {
+			break
+		}
+	}
+	if len(done) != len(apiIDs) {
+		c.t.Errorf("%d of %d ids have a record", len(done), len(apiIDs))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 type FindQuery struct {
 	Queue    string `query:"queue" doc:"the queue to look in; by default all queues"`
 	ID       string `query:"id" doc:"the id"`
-	Payloads int    `query:"payloads" max:"1000" doc:"the number of payloads of each place to show, lowest score first; fewer beyond 8 MiB"`
+	Payloads int    `query:"payloads" max:"1000" doc:"the number of payloads of each place to show, lowest score first; fewer beyond 8 MiB; with it the result of the last run is shown too"`
 }
 
 func (q *FindQuery) about(a *Action) {
@@ -62,7 +62,7 @@ func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 	for _, queue := range queues {
 		f, failed := c.inspector.FindSome(c.ctx, queue.Name, q.ID, payloads)
 		switch {
-		case failed == nil && (f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0):
+		case failed == nil && (placed(&f) || f.Past != nil):
 			reply.Items = append(reply.Items, c.found(queue.Name, &f, q.Payloads))
 			if bytes += bytesOf(&f); bytes >= maxPageBytes {
 				payloads = 0 // the counts still show that there are payloads
@@ -85,7 +85,12 @@ func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 	return reply, nil
 }
 
-// bytesOf returns how many bytes of payloads were found.
+// placed reports whether something of an id was found in one of its places.
+func placed(f *inspect.Found) bool {
+	return f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0
+}
+
+// bytesOf returns how many bytes of payloads, and of a result, were found.
 func bytesOf(f *inspect.Found) (n int) {
 	if f.Queued != nil {
 		n += sizeOf(f.Queued.Payloads)
@@ -95,6 +100,9 @@ func bytesOf(f *inspect.Found) (n int) {
 	}
 	if f.DeadLetter != nil {
 		n += sizeOf(f.DeadLetter.Payloads)
+	}
+	if f.Past != nil {
+		n += len(f.Past.Result)
 	}
 	return n
 }

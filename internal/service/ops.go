@@ -10,6 +10,7 @@ var (
 	Jobs       = look((*call).jobs)
 	Claimed    = look((*call).claimed)
 	Morgue     = look((*call).morgue)
+	Past       = look((*call).past)
 	Groups     = look((*call).groups)
 	Errors     = narrowed(look((*call).errors))
 	Quarantine = look((*call).quarantine)
