@@ -54,7 +54,7 @@ func TestAJobThatIsBuriedUnrunTakesNoStart(t *testing.T) {
 		var s tenantStarts
 		w.declare(1)
 		w.placeRecovered(1, "a/0", "a/1")
-		w.start(s.handler(0), shards(1), batches(10), ratedBy(map[string]core.Rate{"a": oneEach}),
+		w.start(s.handler(0), shards(1), batches(10), ratedBy(map[string]core.Rate{"a": {Count: 1, Per: time.Hour}}),
 			func(s *setup) { s.queue.Policy.MaxRecoveries = 0 })
 		w.sleep(10 * poll)
 		w.wantCounts(0, 0, 0, 2)
