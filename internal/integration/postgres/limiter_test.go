@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -38,12 +39,13 @@ func TestPostgresATakeStaysInItsPage(t *testing.T) {
 
 	tx, err := w.pool.Begin(t.Context())
 	w.must(err)
+	defer func() { _ = tx.Rollback(context.Background()) }() // else a failed test waits for its connection
 	now := core.InstantOf(time.Now()).Add(time.Minute)
 	for range 20 {
 		now = now.Add(time.Second)
 		var granted []int
 		w.must(tx.QueryRow(t.Context(), fmt.Sprintf("SELECT granted FROM %s.take('orders', ARRAY['a'], "+
-			"ARRAY[1000000], ARRAY[0], ARRAY[0], ARRAY[1], ARRAY[0], $1)", w.schema), now).Scan(&granted))
+			"ARRAY[1000000], ARRAY[0], ARRAY[0], ARRAY[0], ARRAY[1], ARRAY[0], ARRAY[0], $1)", w.schema), now).Scan(&granted))
 		if len(granted) != 1 || granted[0] != 1 {
 			t.Fatalf("a take grants %v, want 1", granted)
 		}
@@ -111,11 +113,13 @@ SELECT q.id, i::text, 9007199254740992, 0, 0, 0, 0 FROM %[1]s.queues q, generate
 	w.must(err)
 
 	for _, call := range []string{
-		"take('orders', ARRAY['500', 'new'], ARRAY[10, 10], ARRAY[0, 0], ARRAY[1, 1], ARRAY[1, 1], ARRAY[0, 0], NULL)",
+		"take('orders', ARRAY['500', 'new'], ARRAY[10, 10], ARRAY[0, 0], ARRAY[1, 1], ARRAY[0, 0], ARRAY[1, 1], ARRAY[0, 0], " +
+			"ARRAY[0, 0], NULL)",
 		"stop('orders', '500', 1000000, NULL)",
 	} {
 		tx, err := w.pool.Begin(t.Context())
 		w.must(err)
+		defer func() { _ = tx.Rollback(context.Background()) }()
 		_, err = tx.Exec(t.Context(), fmt.Sprintf("SELECT * FROM %s.%s", w.schema, call))
 		w.must(err)
 
