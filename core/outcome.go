@@ -139,14 +139,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	case Dropped:
 	default:
 		s.Rest = Requeue
-		after := left(c, o)
-		s.PutBack = PutBack{
-			SameTime:   true,
-			RetryCount: after.RetryCount,
-			Recoveries: after.Recoveries,
-			Failures:   c.Failures,
-			Slot:       after.Slot,
-		}
+		s.PutBack = untouched(left(c, o))
 	}
 
 	return s
@@ -156,11 +149,19 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 // allows no start now. slot is the key of the rate if the job has a slot of it after that time, and
 // empty if it has none (docs/rules.md 12).
 func (c *Claim) PutOff(d time.Duration, slot string) Settlement {
-	return Settlement{
-		ID:      c.ID,
-		Receipt: c.Receipt,
-		Rest:    Requeue,
-		PutBack: PutBack{Delay: d, RetryCount: c.RetryCount, Recoveries: c.Recoveries, Failures: c.Failures, Slot: slot},
+	s := Settlement{ID: c.ID, Receipt: c.Receipt, Rest: Requeue, PutBack: untouched(c.State)}
+	s.PutBack.SameTime, s.PutBack.Delay, s.PutBack.Slot = false, d, slot
+	return s
+}
+
+// untouched returns the PutBack of a job that keeps its state.
+func untouched(s State) PutBack {
+	return PutBack{
+		SameTime:   true,
+		RetryCount: s.RetryCount,
+		Recoveries: s.Recoveries,
+		Failures:   s.Failures,
+		Slot:       s.Slot,
 	}
 }
 
@@ -287,7 +288,8 @@ func (p RetryPolicy) Recover(c *Claim, now Instant) Settlement {
 		return s
 	}
 
-	s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: recoveries, Failures: c.Failures}
+	s.PutBack = untouched(c.State)
+	s.PutBack.Recoveries, s.PutBack.Slot = recoveries, ""
 	return s
 }
 

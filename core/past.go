@@ -130,12 +130,9 @@ func (k KeepPast) Validate() error {
 // PerShard returns the bounds for each shard of a queue with these bounds and that number of
 // shards: Count and Bytes divided by it, rounded up, and of Bytes at least one result.
 func (k KeepPast) PerShard(shards int) KeepPast {
-	n := int64(max(1, shards))
-	if k.Count > 0 {
-		k.Count = (k.Count-1)/n + 1
-	}
+	k.Count = partOf(k.Count, shards)
 	if k.Bytes > 0 {
-		k.Bytes = max(MaxResultBytes, (k.Bytes-1)/n+1)
+		k.Bytes = max(MaxResultBytes, partOf(k.Bytes, shards))
 	}
 	return k
 }

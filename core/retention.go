@@ -32,10 +32,7 @@ func (r Retention) Before(now Instant) Instant {
 // Part returns how many dead letters each shard of a queue keeps, given how many shards the queue has.
 // 0 is no limit.
 func (r Retention) Part(shards int) int64 {
-	if r.Count <= 0 {
-		return 0
-	}
-	return (r.Count-1)/int64(max(1, shards)) + 1
+	return partOf(r.Count, shards)
 }
 
 // Any reports whether there is a bound.

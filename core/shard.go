@@ -55,3 +55,12 @@ func Shards(queue string, count int) []Shard {
 	}
 	return shards
 }
+
+// partOf returns an equal part of a bound of a queue for each of its shards, rounded up. A bound of 0
+// or less is none, and its part is 0.
+func partOf(bound int64, shards int) int64 {
+	if bound <= 0 {
+		return 0
+	}
+	return (bound-1)/int64(max(1, shards)) + 1
+}
