@@ -43,7 +43,7 @@ func (s *shard) acquire() bool {
 	retry := backoff{}
 	refused := backoff{wait: s.node.cfg.PollInterval, longest: maxRefusedPolls * s.node.cfg.PollInterval}
 	woken := backoff{wait: firstHandOverPause, longest: lastHandOverPause}
-	s.attempt = s.node.attempts.Add(1)
+	s.nextAttempt()
 	usual := s.node.cfg.LeaseTTL / 3
 	within := usual
 
@@ -63,7 +63,7 @@ func (s *shard) acquire() bool {
 		case errors.As(err, &held):
 			s.heldElsewhere(held.Owner)
 			wait = min(refused.next(), max(held.Remaining, time.Millisecond))
-			s.attempt = s.node.attempts.Add(1)
+			s.nextAttempt()
 		default:
 			s.notAcquired(err)
 		}
@@ -131,6 +131,9 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.checkLease(time.Now()) // after a slow call a renewal is due at once
 }
 
+// nextAttempt counts a further attempt to acquire the shard.
+func (s *shard) nextAttempt() { s.attempt = s.node.attempts.Add(1) }
+
 // heldElsewhere notes that another owner holds the shard, and that the store answers.
 func (s *shard) heldElsewhere(holder string) {
 	for _, status := range []*report.Loop{s.acquiring, s.turning, s.renewing} {
@@ -147,7 +150,7 @@ func (s *shard) heldElsewhere(holder string) {
 func (s *shard) notAcquired(err error) {
 	switch {
 	case errors.Is(err, ports.ErrStaleAttempt):
-		s.attempt = s.node.attempts.Add(1)
+		s.nextAttempt()
 	case errors.Is(err, ports.ErrUnknownQueue), errors.Is(err, ports.ErrShardCountMismatch):
 		err = errors.Join(err, s.node.declare(s.queue))
 		fallthrough

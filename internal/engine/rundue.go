@@ -61,7 +61,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 // job.
 func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	for _, s := range e.shards() {
-		s.attempt = s.node.attempts.Add(1)
+		s.nextAttempt()
 		sent := time.Now()
 		reply, err := s.tryAcquire(e.longAcquire())
 		if err != nil {

@@ -2,26 +2,24 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/skeinq/skein/core"
 )
 
+var errNoResult = errors.New("a result is that of a job whose handler runs; " +
+	"pass the handler's context before it returns, or in a BatchHandler call SetResult of the Job")
+
 // SetResult sets the result of the job that a handler works, whose context is ctx. It refuses the
 // context of a whole batch, and that of a job whose handler has returned.
 func SetResult(ctx context.Context, result []byte) error {
-	if _, ok := ctx.Value(batchKey{}).(*runContext); !ok {
-		return errNotAJob
-	}
 	b, job, unlock := working(ctx)
 	defer unlock()
-	switch {
-	case job != wholeBatch:
-		return b.setResult(job, result)
-	case b.closed || b.current != wholeBatch:
-		return errReturned
+	if job == wholeBatch {
+		return errNoResult
 	}
-	return errBatch
+	return b.setResult(job, result)
 }
 
 // SetResult sets the result of job i, unless its handler has returned.
@@ -29,7 +27,7 @@ func (b *Batch) SetResult(i int, result []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.returned(i) {
-		return errReturned
+		return errNoResult
 	}
 	return b.setResult(i, result)
 }
@@ -41,7 +39,8 @@ func (b *Batch) setResult(i int, result []byte) error {
 		return fmt.Errorf("%w: queue %q keeps no records, so a result has no place; set its Keep",
 			core.ErrInvalidOptions, b.shard.ID.Queue)
 	case len(result) > core.MaxResultBytes:
-		return fmt.Errorf("%w: the result of job %q has %d bytes, and at most %d are kept; store it elsewhere and keep a reference",
+		return fmt.Errorf("%w: the result of job %q has %d bytes, and at most %d are kept; "+
+			"store it elsewhere and keep a reference",
 			core.ErrInvalidPayload, b.Claims[i].ID, len(result), core.MaxResultBytes)
 	}
 	put(&b.results, i, result)
