@@ -1,7 +1,7 @@
 package postgres
 
 import (
-	"fmt"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/skeinq/skein/core"
 )
@@ -17,26 +17,8 @@ func jobColumns(j *core.Job) []column {
 		{"recoveries", "e.recoveries", &j.Recoveries},
 		{"failures", "{failures}", scannedFailures{&j.Failures}},
 		{"tags", "e.tags", &j.Tags},
-		{"slot", "e.slot", scannedSlot{&j.Slot}},
+		{"slot", "e.slot", (*zeronull.Text)(&j.Slot)},
 	}
-}
-
-// scannedSlot is where a column slot is scanned. NULL means no slot.
-type scannedSlot struct{ into *string }
-
-// Scan implements sql.Scanner.
-func (s scannedSlot) Scan(value any) error {
-	switch v := value.(type) {
-	case nil:
-		*s.into = ""
-	case string:
-		*s.into = v
-	case []byte:
-		*s.into = string(v)
-	default:
-		return fmt.Errorf("a slot is a %T, not a text", value)
-	}
-	return nil
 }
 
 // importedJob is a job as JSON, with the names of the columns of the inbox. The slot of an imported

@@ -277,12 +277,7 @@ func (l list[R, P]) records(
 		return nil, nil
 	}
 
-	indexes, ids := make([]int32, len(places)), make([]string, len(places))
-	keys := make(map[string]int64, len(places))
-	for i, p := range places {
-		indexes[i], ids[i], keys[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
-	}
-
+	indexes, ids, keys := splitPlaces(places)
 	args := []any{
 		min(max(0, r.Payloads), math.MaxInt32),
 		r.Queue,
@@ -320,6 +315,16 @@ func (l list[R, P]) records(
 		}
 	}
 	return records, nil
+}
+
+// splitPlaces returns the indexes of the shards and the ids of places, and their keys by id.
+func splitPlaces(places []storekit.Listed) (indexes []int32, ids []string, keys map[string]int64) {
+	indexes, ids = make([]int32, len(places)), make([]string, len(places))
+	keys = make(map[string]int64, len(places))
+	for i, p := range places {
+		indexes[i], ids[i], keys[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
+	}
+	return indexes, ids, keys
 }
 
 // has reports whether the list has a record at a key.

@@ -130,17 +130,14 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 
 // readPast reads the records at some places. It leaves out those that have moved meanwhile, since the
 // next page begins behind their old places.
-func (s *Store) readPast(ctx context.Context, queue string, places []storekit.Listed) (past []ports.PastView, err error) {
+func (s *Store) readPast(
+	ctx context.Context, queue string, places []storekit.Listed,
+) (past []ports.PastView, err error) {
 	if len(places) == 0 {
 		return nil, nil
 	}
 
-	indexes, ids := make([]int32, len(places)), make([]string, len(places))
-	keys := make(map[string]int64, len(places))
-	for i, p := range places {
-		indexes[i], ids[i], keys[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
-	}
-
+	indexes, ids, keys := splitPlaces(places)
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		past = nil
 		var row pastRecord

@@ -27,7 +27,9 @@ func newSettlementColumns(list []core.Settlement) *settlementColumns {
 		return s
 	}
 
-	usual := !slices.ContainsFunc(list, func(x core.Settlement) bool { return !x.Plain() || !x.Processed || x.Failed || x.Past != nil })
+	usual := !slices.ContainsFunc(list, func(x core.Settlement) bool {
+		return !x.Plain() || !x.Processed || x.Failed || x.Past != nil
+	})
 	known := make(map[core.ClaimRef]bool, len(list))
 	for i := range list {
 		x := &list[i]
