@@ -158,13 +158,7 @@ func (c *call) pushEntry(from *PushEntry, to *core.Entry) (err error) {
 
 // data returns the bytes of the payload.
 func (e *PushEntry) data() ([]byte, error) {
-	given := 0
-	for _, there := range []bool{e.Payload != nil, e.Data != nil, e.Base64 != nil} {
-		if there {
-			given++
-		}
-	}
-	if given != 1 {
+	if given(e.Payload != nil, e.Data != nil, e.Base64 != nil) != 1 {
 		return nil, ProblemBadRequest.With("give the payload in one of payload, data and data_base64")
 	}
 
@@ -174,18 +168,21 @@ func (e *PushEntry) data() ([]byte, error) {
 	return octets(&e.Octets)
 }
 
-// when returns when the job may run.
-func (e *PushEntry) when() (when core.When, err error) {
-	given := 0
-	for _, there := range []bool{e.At != nil, e.In != nil, e.Urgent != nil} {
-		if there {
-			given++
+// given returns how many fields are there.
+func given(there ...bool) (fields int) {
+	for _, is := range there {
+		if is {
+			fields++
 		}
 	}
+	return fields
+}
 
+// when returns when the job may run.
+func (e *PushEntry) when() (when core.When, err error) {
 	var d time.Duration
 	switch {
-	case given > 1:
+	case given(e.At != nil, e.In != nil, e.Urgent != nil) > 1:
 		return when, ProblemBadRequest.With("give one of at, in_seconds and urgent_seconds")
 	case e.At != nil:
 		at, err := instantOf(*e.At)
