@@ -123,8 +123,8 @@ func (w *world) pushTenant(tenant string, from, n int) {
 	w.pushEntries(entries...)
 }
 
-// lateStarts returns how many starts of a key may come late in one period: a start counts when it is taken,
-// and its job may wait for a lane for one and a half poll intervals.
+// lateStarts returns how many starts of a key may come late in one period: a start counts when it
+// is taken, and its job may wait for a lane for one and a half poll intervals.
 func lateStarts(r core.Rate) int { return int(1500*time.Millisecond/r.Interval()) + 3 }
 
 func TestARateByKeyHoldsAndLetsOthersPass(t *testing.T) {
@@ -299,19 +299,11 @@ func keyHistory(w *world, seed uint64) {
 		"c": {Count: 3, Per: time.Second, Burst: 5},
 	}
 	var s tenantStarts
-	var all []*node
-	start := func() {
-		all = append(all, w.start(s.handler(time.Duration(random.IntN(100))*time.Millisecond), spread, shards(6), lanes(4),
-			ratedBy(rates), roundTrip(time.Duration(random.IntN(5))*time.Millisecond), func(s *setup) {
-				s.queue.MaxRunning = random.IntN(3) * 4
-				loses := rand.New(rand.NewPCG(seed, uint64(len(all))))
-				s.link.lose = func(method string) bool { return method == "Take" && loses.IntN(10) == 0 }
-			}))
-	}
+	h := ratedHistory{world: w, seed: seed, random: random, handler: s.handler, rated: ratedBy(rates)}
 
 	w.declare(6)
-	start()
-	start()
+	h.start()
+	h.start()
 	pushed := 0
 	push := func() {
 		for _, tenant := range slices.Sorted(maps.Keys(rates)) {
@@ -321,21 +313,7 @@ func keyHistory(w *world, seed uint64) {
 	}
 	for range 60 {
 		push()
-		w.sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
-		switch n := all[random.IntN(len(all))]; random.IntN(8) {
-		case 0:
-			if len(all) < 5 {
-				start()
-			}
-		case 1:
-			n.link.set(down)
-		case 2:
-			n.link.set(hanging)
-		case 3:
-			w.must(w.store.Stop(w.Context(), ports.StopRequest{Queue: queueName, Key: "a", For: time.Second}))
-		default:
-			n.link.set(up)
-		}
+		h.step("a")
 	}
 
 	w.must(w.store.Pause(w.Context(), queueName))
@@ -343,14 +321,7 @@ func keyHistory(w *world, seed uint64) {
 	w.must(w.store.Resume(w.Context(), queueName))
 	push()
 	w.sleep(10 * time.Second)
-	for _, n := range all {
-		n.link.set(down)
-	}
-	w.sleep(90 * time.Minute)
-	for _, n := range all {
-		n.link.set(up)
-	}
-
+	h.outage(90 * time.Minute)
 	w.sleep(4 * time.Hour)
 	if left, claimed, _ := w.counts(queueName); left+claimed > 0 {
 		w.Errorf("seed %d: %d jobs are left, and %d claimed", seed, left, claimed)

@@ -161,54 +161,77 @@ func TestARateHoldsThroughFaults(t *testing.T) {
 	}
 }
 
+// ratedHistory is servers of a queue with rates that start, lose their store and find it again.
+type ratedHistory struct {
+	*world
+	seed    uint64
+	random  *rand.Rand
+	handler func(took time.Duration) handler
+	rated   func(*setup)
+	all     []*node
+}
+
+func (h *ratedHistory) start() {
+	took := time.Duration(h.random.IntN(100)) * time.Millisecond
+	h.all = append(h.all, h.world.start(h.handler(took), spread, shards(6), lanes(4),
+		h.rated, roundTrip(time.Duration(h.random.IntN(5))*time.Millisecond), func(s *setup) {
+			s.queue.MaxRunning = h.random.IntN(3) * 4
+			loses := rand.New(rand.NewPCG(h.seed, uint64(len(h.all))))
+			s.link.lose = func(method string) bool { return method == "Take" && loses.IntN(10) == 0 }
+		}))
+}
+
+// step lets the servers work for up to two seconds. Then one starts, one loses or finds its store, or
+// the limiter of a key is stopped.
+func (h *ratedHistory) step(key string) {
+	h.sleep(time.Duration(h.random.IntN(2000)) * time.Millisecond)
+	switch n := h.all[h.random.IntN(len(h.all))]; h.random.IntN(8) {
+	case 0:
+		if len(h.all) < 5 {
+			h.start()
+		}
+	case 1:
+		n.link.set(down)
+	case 2:
+		n.link.set(hanging)
+	case 3:
+		h.must(h.store.Stop(h.Context(), ports.StopRequest{Queue: queueName, Key: key, For: time.Second}))
+	default:
+		n.link.set(up)
+	}
+}
+
+// outage is a time in which no server has its store.
+func (h *ratedHistory) outage(d time.Duration) {
+	for _, n := range h.all {
+		n.link.set(down)
+	}
+	h.sleep(d)
+	for _, n := range h.all {
+		n.link.set(up)
+	}
+}
+
 func rateHistory(w *world, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 11))
 	rate := core.Rate{Count: 20, Per: time.Second, Burst: random.IntN(3)}
 	var s starts
-	var all []*node
-	start := func() {
-		all = append(all, w.start(s.handler(time.Duration(random.IntN(100))*time.Millisecond), spread, shards(6), lanes(4),
-			rated(rate), roundTrip(time.Duration(random.IntN(5))*time.Millisecond), func(s *setup) {
-				s.queue.MaxRunning = random.IntN(3) * 4
-				loses := rand.New(rand.NewPCG(seed, uint64(len(all))))
-				s.link.lose = func(method string) bool { return method == "Take" && loses.IntN(10) == 0 }
-			}))
-	}
+	h := ratedHistory{world: w, seed: seed, random: random, handler: s.handler, rated: rated(rate)}
 
 	w.declare(6)
-	start()
-	start()
+	h.start()
+	h.start()
 	for range 60 {
 		w.pushMore(30)
-		w.sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
-		switch n := all[random.IntN(len(all))]; random.IntN(8) {
-		case 0:
-			if len(all) < 5 {
-				start()
-			}
-		case 1:
-			n.link.set(down)
-		case 2:
-			n.link.set(hanging)
-		case 3:
-			w.must(w.store.Stop(w.Context(), ports.StopRequest{Queue: queueName, For: time.Second}))
-		default:
-			n.link.set(up)
-		}
+		h.step("")
 	}
 
-	for _, n := range all {
-		n.link.set(down)
-	}
-	w.sleep(time.Hour)
-	for _, n := range all {
-		n.link.set(up)
-	}
+	h.outage(time.Hour)
 	w.sleep(20 * time.Minute)
 	if left, claimed, _ := w.counts(queueName); left+claimed > 0 {
 		w.Errorf("seed %d: %d jobs are left, and %d claimed", seed, left, claimed)
 	}
-	s.wantRate(w, rate, len(all))
+	s.wantRate(w, rate, len(h.all))
 }
 
 // A rate and a bound over all servers hold together.

@@ -3,7 +3,6 @@ package kills_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -93,18 +92,7 @@ func noteStarts(j journal) storekit.Interceptor {
 // without a key go on meanwhile.
 func TestRatesOfKeysHoldWhileServersDieAndAreReplaced(t *testing.T) {
 	tier.Long(t, "replaces processes at length")
-	ends := kit.FromVariable(t, endsVariable, 20)
-	stores := kit.StoreURLs(t)
-	cluster := testservers.RedisCluster(t)
-	stores["Redis Cluster"] = func(t *testing.T) string {
-		return kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster)
-	}
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			replaceKeyedServers(t, open(t), ends)
-		})
-	}
+	onEachStoreAndCluster(t, replaceKeyedServers)
 }
 
 func replaceKeyedServers(t *testing.T, url string, ends int) {
@@ -124,21 +112,12 @@ func replaceKeyedServers(t *testing.T, url string, ends int) {
 	}
 
 	push(5 * keyedRate.Count)
+	start := func() *process { return startProcess(t, "keyed", url, j) }
 	var servers []*process
 	for range ratedServers {
-		servers = append(servers, startProcess(t, "keyed", url, j))
+		servers = append(servers, start())
 	}
-	for end := range ends {
-		push(2 * keyedRate.Count)
-		time.Sleep(time.Second + rand.N(2*time.Second))
-		at := rand.N(len(servers))
-		if end%2 == 0 {
-			servers[at].kill(t)
-		} else {
-			servers[at].interrupt(t)
-		}
-		servers[at] = startProcess(t, "keyed", url, j)
-	}
+	replace(t, servers, ends, 2*time.Second, func() { push(2 * keyedRate.Count) }, start)
 
 	jobs := pushed * (keyedKeys + 1)
 	ended := make(map[string]int)

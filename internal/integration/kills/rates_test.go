@@ -75,17 +75,41 @@ func noteGrants(j journal) storekit.Interceptor {
 // machine.
 func TestARateHoldsWhileServersDieAndAreReplaced(t *testing.T) {
 	tier.Long(t, "replaces processes at length")
+	onEachStoreAndCluster(t, replaceRatedServers)
+}
+
+// onEachStoreAndCluster runs a test of servers that end a number of times, on each store.
+func onEachStoreAndCluster(t *testing.T, test func(t *testing.T, url string, ends int)) {
 	ends := kit.FromVariable(t, endsVariable, 20)
 	stores := kit.StoreURLs(t)
 	cluster := testservers.RedisCluster(t)
 	stores["Redis Cluster"] = func(t *testing.T) string {
 		return kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster)
 	}
+
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			replaceRatedServers(t, open(t), ends)
+			test(t, open(t), ends)
 		})
+	}
+}
+
+// replace kills or interrupts one of the servers after another, and starts one in its place. Before
+// each end it calls work, and lets the servers work for a second, and longer by up to a time. On a slow
+// machine fewer jobs begin meanwhile.
+func replace(t *testing.T, servers []*process, ends int, longer time.Duration, work func(), start func() *process) {
+	t.Helper()
+	for end := range ends {
+		work()
+		time.Sleep(time.Second + rand.N(longer))
+		at := rand.N(len(servers))
+		if end%2 == 0 {
+			servers[at].kill(t)
+		} else {
+			servers[at].interrupt(t)
+		}
+		servers[at] = start()
 	}
 }
 
@@ -99,17 +123,7 @@ func replaceRatedServers(t *testing.T, url string, ends int) {
 		f.await(p, 1)
 	}
 
-	for end := range ends {
-		f.push(5 * ratedRate.Count)
-		time.Sleep(time.Second + rand.N(4*time.Second)) // on a slow machine fewer jobs begin meanwhile
-		at := rand.N(len(servers))
-		if end%2 == 0 {
-			servers[at].kill(t)
-		} else {
-			servers[at].interrupt(t)
-		}
-		servers[at] = f.start()
-	}
+	replace(t, servers, ends, 4*time.Second, func() { f.push(5 * ratedRate.Count) }, f.start)
 	for _, p := range servers {
 		f.await(p, 1)
 		p.interrupt(t)
