@@ -408,8 +408,8 @@ func TestNoUseHasNoTime(t *testing.T) {
 	}
 }
 
-// A take by a faster rate than before moves Next and Started to its own pace, and remembers a start that
-// comes before its time as one of now.
+// A take by a faster rate than before moves Next and Started to its own pace, and remembers a start
+// that comes before its time as one of now.
 func TestAFasterRateMovesStarted(t *testing.T) {
 	r := core.Rate{Count: 1, Per: time.Millisecond, Burst: 2}
 	l := core.Limiter{Next: 90_000_000, Started: 80_000_000, Last: 1000, Changed: 1000}

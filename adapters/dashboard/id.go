@@ -220,8 +220,8 @@ func (c *call) payloadPages(b *idBody) error {
 	return nil
 }
 
-// resultOfID adds the result of the last run that was done to the page of an id. It is hidden from users
-// who may not see payloads.
+// resultOfID adds the result of the last run that was done to the page of an id. It is hidden from
+// users who may not see payloads.
 func (c *call) resultOfID(b *idBody) error {
 	if p := b.Why.Found.Value().Past; p == nil || p.ResultBytes == 0 {
 		return nil

@@ -1,6 +1,6 @@
 // Package httpapi serves the methods of package inspect over HTTP, as JSON: for dashboards, scripts
-// and programs in other languages, which can push too. It works on every store and imports only the standard library
-// and Skein.
+// and programs in other languages, which can push too. It works on every store and imports only the
+// standard library and Skein.
 //
 //	inspector := inspect.New(store, inspect.Options{})
 //	api, err := httpapi.New(inspector, httpapi.Options{

@@ -46,9 +46,9 @@ const (
 )
 
 // keySuffixes are the names of the keys within a shard, the same as in lua/lib/shard.lua and
-// lua/lib/schedules.lua and lua/lib/past.lua. There are also p: and an id, its payloads if they are many; d: and an id,
-// those of its dead letter; q: and its key, those of a set-aside record; and g: and the name of a
-// group, its dead letters by time.
+// lua/lib/schedules.lua and lua/lib/past.lua. There are also p: and an id, its payloads if they are
+// many; d: and an id, those of its dead letter; q: and its key, those of a set-aside record; and g:
+// and the name of a group, its dead letters by time.
 var keySuffixes = [allKeys]string{
 	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "xg", "l", "k", "q", "s", "st", "sn",
 	"o", "ot", "or",

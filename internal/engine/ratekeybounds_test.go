@@ -100,8 +100,8 @@ func TestWithoutAnAnswerAJobHasTheSlotThatItHad(t *testing.T) {
 	})
 }
 
-// A job that has its start waits for a lane no longer than a poll interval and a half, so no more starts
-// are late than come in that time.
+// A job that has its start waits for a lane no longer than a poll interval and a half, so no more
+// starts are late than come in that time.
 func TestStartsThatWaitForALaneAreBounded(t *testing.T) {
 	for _, took := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 950 * time.Millisecond} {
 		inWorld(t, func(w *world) {

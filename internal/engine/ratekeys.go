@@ -160,8 +160,8 @@ type keyedStart struct {
 	slot string
 }
 
-// askKeys returns what claimed jobs ask for, and puts off those whose keys can't be told. A job that was
-// recovered too often asks for nothing, since it does not run.
+// askKeys returns what claimed jobs ask for, and puts off those whose keys can't be told. A job
+// that was recovered too often asks for nothing, since it does not run.
 func (s *shard) askKeys(claims []core.Claim, starts []keyedStart, now core.Instant) (asks []*keyAsk) {
 	byKey := make(map[string]*keyAsk)
 	for i := range claims {
@@ -195,9 +195,9 @@ func (s *shard) askKeys(claims []core.Claim, starts []keyedStart, now core.Insta
 	return asks
 }
 
-// holdFor returns how long a claimed job may be held that has a slot, and how long one that gets its
-// slot now. A job that gets its slot now is held for less, so that it does not take the start of one that had
-// its slot before. RunDue waits for none.
+// holdFor returns how long a claimed job may be held that has a slot, and how long one that gets
+// its slot now. A job that gets its slot now is held for less, so that it does not take the start
+// of one that had its slot before. RunDue waits for none.
 func (s *shard) holdFor() (slotted, soon time.Duration) {
 	if s.node.dispatcher.ByHand {
 		return 0, 0
@@ -248,8 +248,8 @@ func (q *Queue) keyOrNone(c *core.Claim) string {
 	return key
 }
 
-// takeKeys takes the starts of claimed jobs. A second call takes the slots that only the older jobs of a
-// key may have.
+// takeKeys takes the starts of claimed jobs. A second call takes the slots that only the older jobs
+// of a key may have.
 func (s *shard) takeKeys(asks []*keyAsk, claims []core.Claim, starts []keyedStart) {
 	older := s.takeOnce(asks, claims, starts)
 	if len(older) > 0 {
@@ -268,8 +268,8 @@ func (s *shard) takeKeys(asks []*keyAsk, claims []core.Claim, starts []keyedStar
 	s.node.observer.SlotsTaken(event)
 }
 
-// takeOnce makes one call. It returns what older jobs may ask for besides. If the store does not answer,
-// none of the jobs starts.
+// takeOnce makes one call. It returns what older jobs may ask for besides. If the store does not
+// answer, none of the jobs starts.
 func (s *shard) takeOnce(asks []*keyAsk, claims []core.Claim, starts []keyedStart) (older []*keyAsk) {
 	takes := make([]ports.Take, len(asks))
 	for i := range asks {
@@ -301,9 +301,9 @@ func (s *shard) takeOnce(asks []*keyAsk, claims []core.Claim, starts []keyedStar
 	return older
 }
 
-// answered takes the answer of the store: when each job of the key starts, or comes back. The oldest
-// jobs get the first slots. If they may have the next ones too, which lie too far ahead for the youngest,
-// they ask again.
+// answered takes the answer of the store: when each job of the key starts, or comes back. The
+// oldest jobs get the first slots. If they may have the next ones too, which lie too far ahead for
+// the youngest, they ask again.
 func (a *keyAsk) answered(g *ports.Grant, now core.Instant, starts []keyedStart) (again keyAsk) {
 	used := min(g.Used, len(a.slotted))
 	for i, one := range a.slotted[:used] {

@@ -16,9 +16,9 @@ type RateStep struct {
 	Rate string
 	// Stop is how long a stop lasts.
 	Stop *int64
-	// Use, Hold, Want, Ahead and Soon are what a take asks for. Uses are when it may use slots, and Slots are
-	// what it is granted; if it is granted nothing, First is the next slot. Stopped is the end of a
-	// stop that lasts.
+	// Use, Hold, Want, Ahead and Soon are what a take asks for. Uses are when it may use slots, and
+	// Slots are what it is granted; if it is granted nothing, First is the next slot. Stopped is the
+	// end of a stop that lasts.
 	Use, Want      int
 	Hold, Ahead    int64
 	Soon           int64

@@ -190,8 +190,8 @@ func (d *driver) storedGroup() string {
 	return ""
 }
 
-// edit replaces the Data of a dead or a queued payload by other Data. The contract leaves open whether an edit
-// with equal Old and New counts.
+// edit replaces the Data of a dead or a queued payload by other Data. The contract leaves open
+// whether an edit with equal Old and New counts.
 func (d *driver) edit() {
 	at, id := d.someDeadLetter()
 	payloads := d.distinctData(2)
