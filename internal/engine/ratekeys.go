@@ -183,6 +183,7 @@ func (s *shard) askKeys(claims []core.Claim, starts []keyedStart, now core.Insta
 			continue
 		}
 
+		starts[i] = keyedStart{in: slotsAhead, off: true} // unless the store grants something
 		a := byKey[key]
 		if a == nil {
 			a = &keyAsk{Take: ports.Take{Key: key, Rate: rate}}
@@ -322,8 +323,6 @@ func (a *keyAsk) answered(g *ports.Grant, now core.Instant, starts []keyedStart)
 		case in <= one.ahead:
 			again.Want, again.Ahead = again.Want+1, in
 			again.others = append(again.others, one)
-		default:
-			starts[one.at] = keyedStart{in: slotsAhead, off: true}
 		}
 	}
 	return again
