@@ -214,6 +214,13 @@ func (l Limiter) retimed(now Instant) Limiter {
 func (r Rate) Take(l Limiter, now Instant, want int, ahead, soon time.Duration) (
 	next Limiter, granted int, first Instant,
 ) {
+	return r.take(l, now, want, ahead, soon, 0)
+}
+
+// take is Take of slots whose even pace may begin up to late before now.
+func (r Rate) take(l Limiter, now Instant, want int, ahead, soon time.Duration, late Instant) (
+	next Limiter, granted int, first Instant,
+) {
 	l = l.retimed(now)
 	p := r.pace()
 	if p.interval == 0 {
@@ -224,7 +231,7 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead, soon time.Duration) 
 		return l, granted, first
 	}
 
-	base := max(p.base(l, l.Next, now), p.base(l, l.Started, now))
+	base := max(now-late, p.base(l, l.Next, now), p.base(l, l.Started, now))
 	first = base - p.tolerance
 	granted = p.within(base, now-first+Instant(ahead.Microseconds()), want)
 	if granted == 0 {
@@ -243,14 +250,15 @@ func (r Rate) Take(l Limiter, now Instant, want int, ahead, soon time.Duration) 
 // Use uses up to a number of slots that were granted ahead and have come. It returns the state that
 // the limiter has then, how many may be used, and first, from which [Rate.Slot] computes when: slots
 // come at times that are not even, and jobs start at an even pace, so a server holds some of them for
-// up to hold. In any period of the length Per at most Count+Burst+1 slots are used. A slot that may
-// not be used is lost: its owner takes another one. If none may be used, first is 0.
+// up to hold. A slot that is late by less than an interval does not delay those after it. In any period
+// of the length Per at most Count+Burst+1 slots are used. A slot that may not be used is lost: its
+// owner takes another one. If none may be used, first is 0.
 //
 // The zero Rate allows all uses, but none before the end of a stop.
 func (r Rate) Use(l Limiter, now Instant, slots int, hold time.Duration) (next Limiter, used int, first Instant) {
 	line := l
 	line.Next = l.Started
-	line, used, first = r.Take(line, now, slots, hold, 0)
+	line, used, first = r.take(line, now, slots, hold, 0, max(0, r.pace().interval-1))
 	l = l.retimed(now)
 	if used == 0 {
 		return l, 0, 0
@@ -271,10 +279,10 @@ func (r Rate) pace() pace {
 	return pace{interval: Instant(r.Interval().Microseconds()), tolerance: Instant(r.Tolerance().Microseconds())}
 }
 
-// base returns the tolerance after the next slot of a limiter whose Next, or Started, is at. A limiter
-// that an earlier, slower rate has left far ahead goes on after its last slot.
+// base returns the tolerance after the next slot of a limiter whose Next, or Started, is at, if that is
+// ahead of now. A limiter that an earlier, slower rate has left far ahead goes on after its last slot.
 func (p pace) base(l Limiter, at, now Instant) Instant {
-	base := max(now, min(at, l.Last+p.tolerance+p.interval))
+	base := min(at, l.Last+p.tolerance+p.interval)
 	if l.Stopped > now.Add(-LimiterKept) {
 		base = max(base, l.Stopped+p.tolerance)
 	}

@@ -130,3 +130,35 @@ func TestStartsThatWaitForALaneAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// Many keys with slow rates share few lanes, so most slots are used late. A slot that is late by less
+// than an interval costs no other: once the backlog is spread, nearly all starts are used.
+func TestManySlowRatesUseTheirStarts(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var s tenantStarts
+		const keys, minutes = 200, 10
+		rate := core.Rate{Count: 1, Per: time.Minute}
+		rates := make(map[string]core.Rate)
+		for i := range keys {
+			rates[fmt.Sprint("t", i)] = rate
+		}
+		w.start(s.handler(time.Second), shards(4), lanes(4), ratedBy(rates))
+		w.sleep(announces)
+
+		for tenant := range rates {
+			w.pushTenant(tenant, 0, 2*minutes)
+		}
+		w.sleep(time.Minute)
+		began := time.Now()
+		w.sleep(minutes * time.Minute)
+
+		total := 0
+		for tenant := range rates {
+			total += s.of(tenant).since(began)
+			s.of(tenant).wantRate(w, rate, 0)
+		}
+		if total < keys*minutes*9/10 {
+			t.Errorf("%d jobs started, of the %d that the rates allow", total, keys*minutes)
+		}
+	})
+}

@@ -20,8 +20,8 @@ type KeyOf func(c *core.Claim) (key string, rate core.Rate)
 
 const (
 	// slotsAhead is how far ahead of now a job gets a slot, and further by the time that it has waited. A
-	// job without a slot asks again after this time. So old jobs come
-	// before new ones, within a few times this time.
+	// job without a slot asks again after this time. So old jobs come before new ones, within a few times
+	// this time.
 	slotsAhead = time.Hour
 	// keyFault is how long a job waits whose key can't be told.
 	keyFault = time.Minute

@@ -13,9 +13,10 @@ if not declared and call('EXISTS', LIMITERS) == 0 then return {'unknown'} end
 
 -- A take t has an interval and a tolerance; l is the state of its limiter.
 
--- base_of returns the tolerance after the next slot of a limiter whose next, or started, is at.
+-- base_of returns the tolerance after the next slot of a limiter whose next, or started, is at, if that
+-- is ahead of now.
 local function base_of(t, l, at)
-  local base = math.max(now, math.min(at, l.last + t.tolerance + t.interval))
+  local base = math.min(at, l.last + t.tolerance + t.interval)
   if l.stopped > math.max(0, now - LIMITER_KEPT) then base = math.max(base, l.stopped + t.tolerance) end
   return math.min(base, MAX_INSTANT)
 end
@@ -26,15 +27,15 @@ local function within(t, base, after, want)
   return math.min(want, floor(after / t.interval) + 1, floor((MAX_INSTANT - base) / t.interval))
 end
 
--- take_slots is core.Rate.Take. It changes the limiter, and returns the number of grants and the
--- first slot.
-local function take_slots(t, l, want, ahead, soon)
+-- take_slots is core.Rate.Take of slots whose even pace may begin up to late before now. It changes the
+-- limiter, and returns the number of grants and the first slot.
+local function take_slots(t, l, want, ahead, soon, late)
   if t.interval == 0 then
     local first = math.max(now, l.stopped)
     return first <= math.min(now + ahead, MAX_INSTANT) and want or 0, first
   end
 
-  local base = math.max(base_of(t, l, l.next), base_of(t, l, l.started))
+  local base = math.max(now - late, base_of(t, l, l.next), base_of(t, l, l.started))
   local first = base - t.tolerance
   local granted = within(t, base, now - first + ahead, want)
   if granted == 0 then return 0, first end
@@ -51,7 +52,7 @@ end
 local function use_slots(t, l, slots, hold)
   local next = l.next
   l.next = l.started
-  local used, first = take_slots(t, l, slots, hold, 0)
+  local used, first = take_slots(t, l, slots, hold, 0, math.max(0, t.interval - 1))
   if used > 0 and t.interval > 0 then l.started = l.next end
   l.next = next
   return used, used > 0 and first or 0
@@ -67,7 +68,7 @@ for i, l in ipairs(states) do
     tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local used, start = use_slots(t, l, use, hold)
   local granted, first = take_slots(t, l, tonumber(ARGV[at + 5]) + use - used, tonumber(ARGV[at + 6]),
-    tonumber(ARGV[at + 7]))
+    tonumber(ARGV[at + 7]), 0)
   for _, v in ipairs({used, start, granted, first, l.stopped > now and l.stopped or 0}) do reply[#reply + 1] = v end
 end
 

@@ -282,11 +282,11 @@ func limiterLateSlots(e *env.Env) {
 	e.Same("two slots that have come", use(e, "", 2, 0), ports.Grant{Used: 2, Start: at(1), First: at(8)})
 	e.Clock.Advance(8 * time.Second)
 	e.Same("five slots, most of them late", use(e, "", 5, time.Second),
-		ports.Grant{Used: 3, Start: at(9), Granted: 2, First: at(12)})
+		ports.Grant{Used: 3, Start: at(8) + 1, Granted: 2, First: at(11) + 1})
 	e.Clock.Advance(2 * time.Second)
-	e.Same("a slot that was taken anew", use(e, "", 1, 0), ports.Grant{Used: 1, Start: at(12), First: at(14)})
-	e.Same("a slot too early", use(e, "", 1, 0), ports.Grant{Granted: 1, First: at(14)})
-	e.Same("a slot that is held", use(e, "", 1, time.Second), ports.Grant{Used: 1, Start: at(13), First: at(15)})
+	e.Same("a slot that was taken anew", use(e, "", 1, 0), ports.Grant{Used: 1, Start: at(11) + 1, First: at(13) + 1})
+	e.Same("a slot too early", use(e, "", 1, 0), ports.Grant{Granted: 1, First: at(13) + 1})
+	e.Same("a slot that is held", use(e, "", 1, time.Second), ports.Grant{Used: 1, Start: at(12) + 1, First: at(14) + 1})
 }
 
 func limiterUsesInStop(e *env.Env) {
@@ -484,7 +484,7 @@ func limiterList(e *env.Env) {
 
 	used(e, "the uses", "", 2, 2)
 	stop(e, "briefly", time.Second)
-	queue.Started, queue.Last, queue.Changed = e.Now().Add(2*time.Second), e.Now(), e.Now()
+	queue.Started, queue.Last, queue.Changed = e.Now().Add(time.Second)+1, e.Now(), e.Now()
 	limits(e, 1, queue)
 	limits(e, 0, queue, ports.LimiterView{Key: "briefly", Limiter: core.Limiter{
 		Stopped: e.Now().Add(time.Second),

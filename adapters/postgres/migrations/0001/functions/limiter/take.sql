@@ -39,10 +39,10 @@ BEGIN
       greatest(0, l.last - s.step) AS last,
       greatest(0, l.stopped - s.step) AS stopped) m
     -- A use is a take of which started is the time.
-    CROSS JOIN LATERAL {schema}.take_slots(v_now, t.pace, t.tolerance, t.use, t.hold, 0, m.stopped,
+    CROSS JOIN LATERAL {schema}.take_slots(v_now, t.pace, t.tolerance, t.use, t.hold, 0, t.pace - 1, m.stopped,
       m.started, m.started, m.last) u
     CROSS JOIN LATERAL {schema}.take_slots(v_now, t.pace, t.tolerance, t.want + t.use - u.granted, t.ahead, t.soon,
-      m.stopped,      m.next, u.next, u.last) k
+      0, m.stopped, m.next, u.next, u.last) k
   ), written AS (
     UPDATE {schema}.limiters l SET
       next = k.next,

@@ -1,7 +1,9 @@
--- Computes what core.Rate.Take does to a limiter that is not ahead of the clock. Times are in µs, and
--- the times of the limiter become those after the take.
+-- Computes what core.Rate.Take does to a limiter that is not ahead of the clock, for slots whose even
+-- pace may begin up to p_late before now. Times are in µs, and the times of the limiter become those
+-- after the take.
 CREATE FUNCTION {schema}.take_slots(p_now bigint, p_interval bigint, p_tolerance bigint, p_want bigint, p_ahead bigint,
-  p_soon bigint, p_stopped bigint, INOUT next bigint, INOUT started bigint, INOUT last bigint, OUT granted bigint, OUT first bigint)
+  p_soon bigint, p_late bigint, p_stopped bigint, INOUT next bigint, INOUT started bigint, INOUT last bigint,
+  OUT granted bigint, OUT first bigint)
 LANGUAGE plpgsql IMMUTABLE AS {$}
 DECLARE
   c_max  CONSTANT bigint := 9007199254740992; -- core.MaxInstant
@@ -14,7 +16,7 @@ BEGIN
     RETURN;
   END IF;
 
-  v_base := greatest(p_now, least(greatest(next, started), last + p_tolerance + p_interval));
+  v_base := greatest(p_now - p_late, least(greatest(next, started), last + p_tolerance + p_interval));
   IF p_stopped > greatest(0, p_now - c_kept) THEN
     v_base := greatest(v_base, p_stopped + p_tolerance);
   END IF;
