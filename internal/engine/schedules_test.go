@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -302,7 +303,8 @@ func TestAnObserverSeesTicks(t *testing.T) {
 // Servers come, stop and are cut off at random. Each tick of a queue that merges by every is pushed
 // once, in order.
 func TestTicksFireOnceAmongServersThatDie(t *testing.T) {
-	const ids, hours = 40, 6
+	const ids = 40
+	hours := tier.Count(2, 6)
 	inWorld(t, func(w *world) {
 		random := rand.New(rand.NewPCG(54, 1))
 		every := core.MergeRule{Same: core.SamePush}
@@ -337,7 +339,7 @@ func TestTicksFireOnceAmongServersThatDie(t *testing.T) {
 			s.queue.Shards, s.queue.Merge, s.Splitter = 5, every, core.SpreadSplitter{}
 		}
 		nodes := []*node{w.start(run, one), w.start(run, one)}
-		for w.elapsed() < hours*time.Hour {
+		for w.elapsed() < time.Duration(hours)*time.Hour {
 			w.sleep(time.Duration(random.Int64N(int64(20 * time.Minute))))
 			at := random.IntN(len(nodes))
 			switch random.IntN(3) {
@@ -371,7 +373,7 @@ func TestTicksFireOnceAmongServersThatDie(t *testing.T) {
 				w.Errorf("tick %s ran %d times", k, n)
 			}
 		}
-		if int64(len(seen)) != fired || fired < ids*hours*59 {
+		if int64(len(seen)) != fired || fired < int64(ids*hours*59) {
 			w.Errorf("%d ticks ran, and %d were fired", len(seen), fired)
 		}
 	})

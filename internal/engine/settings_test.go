@@ -275,7 +275,7 @@ func TestRunDueFollowsSettings(t *testing.T) {
 // Settings change under load while servers start, stop, die and lose their store. After the last
 // change, and an announce interval of a store that answers, no server has an old value.
 func TestInRandomHistoriesNoServerKeepsAnOldSetting(t *testing.T) {
-	for seed := range uint64(tier.Count(5, 40)) {
+	for seed := range uint64(tier.Count(3, 40)) {
 		inWorld(t, func(w *world) { settingsHistory(w, seed) })
 	}
 }
