@@ -48,6 +48,7 @@ type tenantStarts struct {
 	mu       sync.Mutex
 	byTenant map[string]*starts
 	ids      map[string]time.Time
+	runs     map[string]int
 	claims   int
 }
 
@@ -63,7 +64,7 @@ func (s *tenantStarts) note(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byTenant == nil {
-		s.byTenant, s.ids = make(map[string]*starts), make(map[string]time.Time)
+		s.byTenant, s.ids, s.runs = make(map[string]*starts), make(map[string]time.Time), make(map[string]int)
 	}
 	t := s.byTenant[tenantOf(id)]
 	if t == nil {
@@ -74,6 +75,7 @@ func (s *tenantStarts) note(id string) {
 	t.at = append(t.at, time.Now())
 	t.mu.Unlock()
 	s.ids[id] = time.Now()
+	s.runs[id]++
 }
 
 // startOf returns when a job has started, or zero.
