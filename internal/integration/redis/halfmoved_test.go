@@ -22,6 +22,9 @@ func TestRedisHalfMovedSlot(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
 	for _, call := range scriptCalls() {
+		if call.script == "next_ticks" {
+			continue // a Cluster asks each shard by itself
+		}
 		t.Run(call.name, func(t *testing.T) {
 			h := newHalfMoved(t, client, call)
 			for _, missing := range append([]string{""}, h.keys()...) {
@@ -91,11 +94,11 @@ func newHalfMoved(t *testing.T, client *goredis.ClusterClient, call scriptCall) 
 // shardKey is a key of the slot that a call concerns.
 func (w *worker) shardKey(call scriptCall) string {
 	switch call.script {
-	case "declare", "declared", "alter", "rights", "forget", "identify":
+	case "declare", "declared", "alter", "configure", "rights", "forget", "identify":
 		return "skein:queues"
 	case "forget_shard":
 		return "skein:{other/0}:m"
-	case "permit":
+	case "permit", "take", "stop", "limits":
 		return "skein:{orders}:permits"
 	case "announce", "drain", "retire", "nodes", "audit", "actions":
 		return "skein:{/nodes}:n"
