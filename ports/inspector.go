@@ -71,6 +71,13 @@ type Inspector interface {
 	//
 	// Errors: core.ErrInvalidID and ErrInvalidRequest, as FindRequest.Validate returns them.
 	Find(ctx context.Context, r FindRequest) (Found, error)
+
+	// Pending returns for each of some ids whether jobs of it are queued or claimed, and since when.
+	// Each entry describes one instant: a job that moves from one place to the other meanwhile is in
+	// one of them. It reads no payload, so that programs can ask for many ids again and again.
+	//
+	// Errors: core.ErrInvalidID and ErrInvalidRequest, as PendingRequest.Validate returns them.
+	Pending(ctx context.Context, r PendingRequest) (PendingReply, error)
 }
 
 // StatsRequest is a request for the state of queues.
