@@ -302,8 +302,4 @@ type Standing struct {
 	// first of the jobs ahead, if that one runs alone. It is empty if there is no such job. It is
 	// also empty if the id has no queued job, if that job is not due, or if the id is claimed.
 	Alone string
-	// Unmerged is true if the store has payloads of the id that are missing in the queued job: a
-	// transaction has pushed them or put them back, and the caller may only read, so the store
-	// could not merge them. Stores without transactions leave it false.
-	Unmerged bool
 }
