@@ -68,3 +68,22 @@ func (p *Pending) Any() bool { return p.Queued || p.Claimed }
 func (p *Pending) Settled(until core.Instant) bool {
 	return !p.Damaged && (!p.Any() || p.FirstPush > until)
 }
+
+// Pending returns what is pending of the id, as [Inspector].Pending would at the same instant.
+func (f *Found) Pending() Pending {
+	p := Pending{Shard: f.Shard, Now: f.Standing.Now, Dead: f.DeadLetter != nil}
+	if q := f.Queued; q != nil {
+		p.Queued, p.FirstPush, p.Held = true, q.FirstPush, q.Held()
+	}
+	if c := f.Claim; c != nil {
+		if !p.Queued || c.FirstPush < p.FirstPush {
+			p.FirstPush = c.FirstPush
+		}
+		p.Claimed = true
+	}
+
+	for _, place := range f.Damaged {
+		p.Dead, p.Damaged = p.Dead || place == PlaceDead, p.Damaged || place != PlaceDead
+	}
+	return p
+}

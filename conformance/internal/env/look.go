@@ -41,7 +41,7 @@ func (e *Env) FindSome(r ports.FindRequest) ports.Found {
 	e.TB.Helper()
 	found, err := e.Store.Find(e.Ctx, r)
 	e.Must(err, "Find")
-	e.Same("what is pending of "+r.ID, e.Pending(r.Queue, r.ID)[0], pendingOf(&found))
+	e.Same("what is pending of "+r.ID, e.Pending(r.Queue, r.ID)[0], found.Pending())
 	return found
 }
 
@@ -52,25 +52,6 @@ func (e *Env) Pending(queue string, ids ...string) []ports.Pending {
 	e.Must(err, "Pending")
 	e.Same("the unreached shards of Pending", reply.Unreached, nil)
 	return reply.IDs
-}
-
-// pendingOf returns what Pending must return of an id for which Find has found this.
-func pendingOf(found *ports.Found) ports.Pending {
-	p := ports.Pending{Shard: found.Shard, Now: found.Standing.Now, Dead: found.DeadLetter != nil}
-	first := core.MaxInstant
-	if q := found.Queued; q != nil {
-		p.Queued, p.Held, first = true, q.Held(), min(first, q.FirstPush)
-	}
-	if c := found.Claim; c != nil {
-		p.Claimed, first = true, min(first, c.FirstPush)
-	}
-	if p.Any() {
-		p.FirstPush = first
-	}
-	for _, place := range found.Damaged {
-		p.Dead, p.Damaged = p.Dead || place == ports.PlaceDead, p.Damaged || place != ports.PlaceDead
-	}
-	return p
 }
 
 // PayloadsIn returns the payloads that were found in a place.
