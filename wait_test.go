@@ -173,7 +173,7 @@ func TestWaitTellsHowAnIDWasNotDone(t *testing.T) {
 		waited  bool
 		failure string
 	}{
-		"never pushed":  {options: keeping(), reason: skein.ErrNoRecord},
+		"never pushed": {options: keeping(), reason: skein.ErrNoRecord},
 		"done and gone": {
 			before: func(b *waitBench) { b.push("a", "p"); b.handle = nil; b.run() },
 			reason: skein.ErrNoRecord,
