@@ -19,6 +19,10 @@ const (
 	pendingDamaged
 )
 
+// pendingOfScript is the maximum number of ids that one script reads, which takes the server about
+// half a millisecond.
+const pendingOfScript = 100
+
 // pendingIDs are ids of one shard that are still to be read, by their positions in the request.
 type pendingIDs struct {
 	shard core.Shard
@@ -71,7 +75,7 @@ func (s *Store) readPending(
 	shards, calls := make([]core.Shard, len(open)), make([]exchange.Call, len(open))
 	for i, p := range open {
 		args := append(make([]any, 0, 1+len(p.at)), s.now())
-		for _, at := range p.at {
+		for _, at := range p.at[:min(len(p.at), pendingOfScript)] {
 			args = append(args, r.IDs[at])
 		}
 		shards[i] = p.shard

@@ -5,19 +5,22 @@
 -- Returns {'ok', now, bits, first, ...}: of each id its bits, 1 if it is queued, 2 if it is claimed, 4 if the
 --   queued job is held, 8 if it has a dead letter and 16 if a record of it can't be read, and the
 --   smaller FirstPush of both jobs, or 0; it reads fewer ids if their jobs are large
--- Uses: JOBS, CLAIMS, DEAD, call, parse, clock, packed, queue, claim_from, claim_weight, fault_of.
+-- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, PAYLOADS, META, call, parse, fetch, clock, packed, queue, claim_from,
+--   claim_weight, fault_of.
 
-local now, MOST_READ = clock(ARGV[1]), 4194304
-local read = 0
+local now, ids, MOST_READ = clock(ARGV[1]), {unpack(ARGV, 2)}, 4194304
+local ready, parked, read = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), 0
 
--- queued_job returns the queued job of an id, or nil, and whether its record can't be read.
-local function queued_job(id)
+-- queued_job returns the queued job of the i-th id, or nil, and whether its record can't be read.
+local function queued_job(i)
+  local id, at = ids[i], tonumber(ready[i] or parked[i])
   local value = call('HGET', JOBS, id)
-  read = read + #(value or '')
-  local item = queue.load({id}, {value}, true)[id]
-  local damaged = (not item or item.job.many) and fault_of('q', id)
-  if damaged then return nil, true end
-  return item and item.job
+  if not value then return nil, at or call('EXISTS', PAYLOADS .. id, META) == 2 end
+  read = read + #value
+
+  local ok, job = pcall(packed.decode, value, at, 0)
+  if not ok or not at or job.many and fault_of('q', id) then return nil, true end
+  return job
 end
 
 -- claimed_job is queued_job of the claim.
@@ -31,9 +34,8 @@ local function claimed_job(id)
 end
 
 local reply = {'ok', now}
-for i = 2, #ARGV do
-  local id = ARGV[i]
-  local job, job_damaged = queued_job(id)
+for i, id in ipairs(ids) do
+  local job, job_damaged = queued_job(i)
   local claim, claim_damaged = claimed_job(id)
 
   local bits = (job and 1 or 0) + (claim and 2 or 0) + (job and queue.is_held(job) and 4 or 0) +
