@@ -100,7 +100,7 @@ type Past[R any] struct {
 // dead letter.
 //
 // The waits of a client share their reads of the store: a thousand waits cost about as many reads as
-// one. An id is read again after a quarter of the time that its wait has lasted, at least 2 ms and at
+// one. An id is read again after a quarter of the time that its wait has lasted, at least 1 ms and at
 // most a second. So Wait returns at most about a quarter later than the job is done. At its end each
 // wait makes one more read, for the record.
 //

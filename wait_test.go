@@ -376,8 +376,8 @@ func TestWaitsShareTheirReads(t *testing.T) {
 					b.t.Errorf("%d of %d waits failed, and the last returned %v after its end", failed.Load(), n, late)
 				}
 				b.t.Logf("%d reads", b.reads.Load())
-				// While waits begin, there are at most 500 reads a second.
-				if most := 300 + int64(n*apart/(2*time.Millisecond)); b.reads.Load() > most {
+				// While waits begin, there are at most 1,000 reads a second.
+				if most := 300 + int64(n*apart/time.Millisecond); b.reads.Load() > most {
 					b.t.Errorf("%d waits of a minute made %d reads, want at most %d", n, b.reads.Load(), most)
 				}
 			})
@@ -396,7 +396,7 @@ func TestWaitReadsLessAndLess(t *testing.T) {
 			!strings.Contains(err.Error(), "queued") {
 			b.t.Errorf("after its deadline Wait returned %v", err)
 		}
-		if n := b.reads.Load(); n < 20 || n > 50 {
+		if n := b.reads.Load(); n < 25 || n > 60 {
 			b.t.Errorf("a wait of 10 s made %d reads", n)
 		}
 

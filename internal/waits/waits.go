@@ -22,11 +22,11 @@ import (
 const (
 	// shortest and longest are the limits of the time from one read of an id to the next. In between
 	// it is a quarter of the time that its wait has lasted.
-	shortest = 2 * time.Millisecond
+	shortest = time.Millisecond
 	longest  = time.Second
 	// gap is the shortest time between two reads of a queue. It is also at least four times that of
 	// the read, so a queue's reads keep a slow store busy for at most a fifth of the time.
-	gap = 2 * time.Millisecond
+	gap = time.Millisecond
 	// failureGap is the shortest time from a failed read to the next.
 	failureGap = 50 * time.Millisecond
 	// patience is how long a read may take.
