@@ -13,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -32,6 +33,8 @@ type waitBench struct {
 	reads  atomic.Int64
 	// around, if set, is called in place of each call of Pending and Find.
 	around func(method string, next func() error) error
+	// change, if set, changes the replies of Pending.
+	change func(*ports.PendingReply)
 }
 
 func withWaits(t *testing.T, o skein.QueueOptions[string], test func(b *waitBench)) {
@@ -49,7 +52,11 @@ func withWaits(t *testing.T, o skein.QueueOptions[string], test func(b *waitBenc
 			if b.around != nil && (call.Method == "Pending" || call.Method == "Find") {
 				return b.around(call.Method, func() error { return next(ctx) })
 			}
-			return next(ctx)
+			err := next(ctx)
+			if reply, ok := call.Reply.(*ports.PendingReply); ok && b.change != nil {
+				b.change(reply)
+			}
+			return err
 		})
 		b.client = skein.NewClient(b.store, skein.ClientOptions{})
 		b.Inspector = inspect.New(b.store, inspect.Options{})
@@ -344,12 +351,12 @@ func TestWaitBesideItsFirstRead(t *testing.T) {
 	}
 }
 
-// A thousand waits share their reads, whether they begin together or one after another.
+// Thousands of waits share their reads, whether they begin together or one after another.
 func TestWaitsShareTheirReads(t *testing.T) {
 	for name, apart := range map[string]time.Duration{"together": 0, "one after another": 7 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			withWaits(t, keeping(), func(b *waitBench) {
-				const n = 1000
+				const n = 2500
 				var entries []skein.Entry[string]
 				for i := range n {
 					entries = append(entries, skein.Entry[string]{ID: fmt.Sprint(i), Payload: "p"})
@@ -376,8 +383,8 @@ func TestWaitsShareTheirReads(t *testing.T) {
 					b.t.Errorf("%d of %d waits failed, and the last returned %v after its end", failed.Load(), n, late)
 				}
 				b.t.Logf("%d reads", b.reads.Load())
-				// While waits begin, there are at most 1,000 reads a second.
-				if most := 300 + int64(n*apart/time.Millisecond); b.reads.Load() > most {
+				// A read has at most 1,000 ids. While waits begin, there are at most 1,000 reads a second.
+				if most := 400 + int64(n*apart/time.Millisecond); b.reads.Load() > most {
 					b.t.Errorf("%d waits of a minute made %d reads, want at most %d", n, b.reads.Load(), most)
 				}
 			})
@@ -409,6 +416,105 @@ func TestWaitReadsLessAndLess(t *testing.T) {
 	})
 }
 
+// A store that takes long for its reads, or fails, is not asked more often by more waits.
+func TestWaitsSpareASlowStore(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes time.Duration
+		err   error
+		most  int64
+	}{
+		"slow":   {takes: 100 * time.Millisecond, most: 25},
+		"failed": {err: errBoom, most: 220},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withWaits(t, keeping(), func(b *waitBench) {
+				b.push("other", "p")
+				b.around = func(_ string, next func() error) error {
+					time.Sleep(test.takes)
+					if test.err != nil {
+						return test.err
+					}
+					return next()
+				}
+				ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Second)
+				defer cancel()
+				var ended sync.WaitGroup
+				for range 1000 {
+					ended.Go(func() { _, _ = skein.Wait[receipt](ctx, b.client, b.orders, "other") })
+					time.Sleep(10 * time.Millisecond)
+				}
+				ended.Wait()
+				time.Sleep(test.takes) // of the read that was under way
+				if n := b.reads.Load(); n > test.most {
+					b.t.Errorf("in 10 s there were %d reads, want at most %d", n, test.most)
+				}
+			})
+		})
+	}
+}
+
+// A record of an earlier run does not tell that a job which was removed since is done.
+func TestWaitOfARemovedJobBesideARecord(t *testing.T) {
+	withWaits(t, keeping(), func(b *waitBench) {
+		b.push("a", "p")
+		b.run()
+		time.Sleep(time.Second)
+		b.push("a", "q")
+		result := b.start("a")
+		_, err := b.Delete(b.t.Context(), "orders", inspect.JobIDs("a"))
+		check(b.t, err)
+		if past := b.ends("removed", result, skein.ErrNoRecord); past.Result.Number != 1 {
+			b.t.Errorf("beside the error Wait returned %+v", past)
+		}
+	})
+}
+
+// A shard that can't be reached does not end the waits for its ids, and a record that can't be read
+// ends them with an error.
+func TestWaitOfWhatCantBeRead(t *testing.T) {
+	withWaits(t, keeping(), func(b *waitBench) {
+		b.push("a", "p")
+		b.run()
+		unreached := true
+		b.change = func(reply *ports.PendingReply) {
+			if unreached {
+				shard := reply.IDs[0].Shard
+				reply.IDs[0], reply.Unreached = ports.Pending{Shard: shard}, []core.Shard{shard}
+			}
+		}
+		result := b.start("a")
+		b.waits("unreached", result)
+		unreached = false
+		b.ends("reached again", result, nil)
+
+		b.change = func(reply *ports.PendingReply) {
+			reply.IDs[0] = ports.Pending{Shard: reply.IDs[0].Shard, Now: reply.IDs[0].Now, Damaged: true}
+		}
+		if r := <-b.start("a"); r.err == nil || !strings.Contains(r.err.Error(), "can't read a record") {
+			b.t.Errorf("with a damaged record Wait returned %+v, %v", r.past, r.err)
+		}
+	})
+}
+
+// What is there at the first read is waited for, also if the store's clock has stepped back since it
+// was pushed.
+func TestWaitAfterAStepBackOfTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var back atomic.Int64
+		store := memory.New(memory.Options{Clock: func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }})
+		client := skein.NewClient(store, skein.ClientOptions{})
+		orders := skein.NewQueue("orders", skein.QueueOptions[string]{})
+		check(t, orders.Push(t.Context(), client, "a", "p"))
+		back.Store(int64(time.Hour))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := skein.Wait[receipt](ctx, client, orders, "a"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait returned %v for a queued job", err)
+		}
+	})
+}
+
 func TestWaitTriesAgainWhileTheStoreFails(t *testing.T) {
 	withWaits(t, keeping(), func(b *waitBench) {
 		b.push("a", "p")
@@ -416,7 +522,7 @@ func TestWaitTriesAgainWhileTheStoreFails(t *testing.T) {
 		fails := 40
 		b.around = func(_ string, next func() error) error {
 			if fails--; fails > 0 && fails%2 == 0 || fails > 20 {
-				return errBoom
+				return []error{errBoom, ports.ErrReadOnly, ports.ErrNotBegun}[fails%3]
 			}
 			return next()
 		}

@@ -68,11 +68,13 @@ type Seen struct {
 	Err error
 }
 
-// queue is the waits for ids of one queue.
+// queue is the waits for ids of one queue, at least one until its context ends.
 type queue struct {
 	name    string
 	waiting map[*wait]struct{} // guarded by Poller.mu
-	changed chan struct{}      // of one place: a wait came or went
+	changed chan struct{}      // of one place: a wait came
+	ctx     context.Context    // of the reads
+	cancel  context.CancelFunc
 }
 
 // wait is one wait for an id. Once it is in a queue, only the queue's goroutine uses its fields, until
@@ -109,10 +111,9 @@ func (p *Poller) Wait(ctx context.Context, name, id string, seen *Seen) error {
 
 	// The goroutine of the queue changes what was seen only while it has the lock.
 	p.mu.Lock()
-	delete(q.waiting, w)
+	defer p.mu.Unlock()
+	p.remove(q, w)
 	*seen = own
-	p.mu.Unlock()
-	q.note()
 	return ctx.Err()
 }
 
@@ -123,19 +124,24 @@ func (p *Poller) enlist(name string, w *wait) *queue {
 	q := p.queues[name]
 	if q == nil {
 		q = &queue{name: name, waiting: make(map[*wait]struct{}), changed: make(chan struct{}, 1)}
+		q.ctx, q.cancel = context.WithCancel(context.Background())
 		p.queues[name] = q
 		go p.run(q)
 	}
 	q.waiting[w] = struct{}{}
-	q.note()
-	return q
-}
-
-// note tells the queue's goroutine that a wait came or went.
-func (q *queue) note() {
 	select {
 	case q.changed <- struct{}{}:
 	default:
+	}
+	return q
+}
+
+// remove removes a wait, and the queue with the last one. The caller has the lock.
+func (p *Poller) remove(q *queue, w *wait) {
+	delete(q.waiting, w)
+	if len(q.waiting) == 0 && p.queues[q.name] == q {
+		delete(p.queues, q.name)
+		q.cancel()
 	}
 }
 
@@ -154,6 +160,9 @@ func (p *Poller) run(q *queue) {
 			case <-q.changed:
 				timer.Stop()
 				continue
+			case <-q.ctx.Done():
+				timer.Stop()
+				return
 			}
 		}
 
@@ -167,8 +176,7 @@ func (p *Poller) run(q *queue) {
 	}
 }
 
-// nextDue returns when the next wait of a queue is due. If there is no wait, it removes the queue, and
-// ok is false.
+// nextDue returns when the next wait of a queue is due. ok is false if there is no wait.
 func (p *Poller) nextDue(q *queue) (due time.Time, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,9 +184,6 @@ func (p *Poller) nextDue(q *queue) (due time.Time, ok bool) {
 		if !ok || w.due.Before(due) {
 			due, ok = w.due, true
 		}
-	}
-	if !ok {
-		delete(p.queues, q.name)
 	}
 	return due, ok
 }
@@ -195,7 +200,7 @@ func (p *Poller) read(q *queue) (failed bool) {
 	for i, w := range batch {
 		r.IDs[i] = w.id
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(q.ctx, patience)
 	reply, err := p.store.Pending(ctx, r)
 	cancel()
 	if err == nil && len(reply.IDs) != len(batch) {
@@ -217,7 +222,7 @@ func (p *Poller) read(q *queue) (failed bool) {
 		}
 
 		if over {
-			delete(q.waiting, w)
+			p.remove(q, w)
 			close(w.ended)
 			continue
 		}
