@@ -25,8 +25,8 @@ type ClientOptions struct {
 	Observer Observer
 }
 
-// Client pushes jobs. A push needs no running server. A Client is safe for concurrent use; a
-// process needs one per store. Make it with [NewClient].
+// Client pushes jobs, and [Wait] waits for them by it. A push needs no running server. A Client is
+// safe for concurrent use; a process needs one per store. Make it with [NewClient].
 type Client struct {
 	store   ports.Producer
 	options ClientOptions
@@ -37,6 +37,8 @@ type Client struct {
 	scores *scores.Source
 	// generations has those of the queues declared so far, by declaration.
 	generations *sync.Map
+	// waiter waits for ids of the store. It is nil if the store can only be pushed to.
+	waiter *waiter
 }
 
 // NewClient returns a client that pushes to a store. It doesn't contact the store and never fails.
@@ -45,11 +47,12 @@ func NewClient(store ports.Producer, options ClientOptions) *Client {
 	options.Observer = guard.Observer(options.Observer, logs.New(nil))
 	c := &Client{store: store, options: options, scores: &scores.Source{}, generations: &sync.Map{}}
 	c.pushing, c.invalid = wrapPush(options.Middleware)
+	c.waiter = waiterOf(store)
 	return c
 }
 
 // Via returns a client that pushes through another producer, such as a transaction on the same
-// store. It shares the middleware and the observer of c.
+// store. It shares the middleware and the observer of c, and waits by the store of c.
 func (c *Client) Via(producer ports.Producer) *Client {
 	if c == nil {
 		return nil

@@ -37,6 +37,9 @@ var (
 	ErrShardCountMismatch = ports.ErrShardCountMismatch
 	// ErrQueueMismatch reports a queue that exists in the store with another IndexIDs or Merge.
 	ErrQueueMismatch = ports.ErrQueueMismatch
+	// ErrUnknownQueue reports a queue that no push and no server has declared in this store, or that
+	// was forgotten. [Wait] returns it.
+	ErrUnknownQueue = ports.ErrUnknownQueue
 	// ErrFull reports a store without room. Nothing was stored. Handling jobs makes room on Redis;
 	// a full disk of Postgres needs an operator.
 	ErrFull = ports.ErrFull

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
@@ -102,13 +103,18 @@ func (j *Job[T]) Values() []T {
 func (j *Job[T]) Failures() []Failure {
 	var list []Failure
 	for _, f := range j.batch.Failures(j.index) {
-		own := Failure{On: f.Node, Text: f.Text}
-		if f.At > 0 {
-			own.At = f.At.Time()
-		}
-		list = append(list, own)
+		list = append(list, failureOf(f))
 	}
 	return list
+}
+
+// failureOf returns a stored failure as users see it.
+func failureOf(f core.Failure) Failure {
+	own := Failure{On: f.Node, Text: f.Text}
+	if f.At > 0 {
+		own.At = f.At.Time()
+	}
+	return own
 }
 
 // Settle sets the job's outcome, as the error of a handler does: nil is done. The last call counts.

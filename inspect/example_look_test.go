@@ -31,6 +31,45 @@ func ExampleInspector_Why() {
 	// dan (nothing queued): nothing is queued, claimed or dead for this id
 }
 
+// A queue with Keep has a record of each id that was done, the newest first. Find has that of one id,
+// with its result.
+func ExampleInspector_Past() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	orders := skein.NewQueue("orders", skein.QueueOptions[string]{Keep: skein.Keep{Age: 24 * time.Hour}})
+	handler := orders.Handler(func(ctx context.Context, id string, events []string) error {
+		return skein.SetResult(ctx, len(events))
+	})
+	server := skein.NewServer(store, skein.ServerOptions{Name: "blue", Logger: slogNothing()}, handler)
+
+	inspector := inspect.New(store, inspect.Options{})
+	for id, events := range map[string][]string{"41": {"placed"}, "42": {"placed", "paid"}} {
+		for _, event := range events {
+			if err := orders.Push(ctx, client, id, event); err != nil {
+				log.Fatal(err)
+			}
+		}
+	}
+	if _, err := server.RunDue(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	for past, err := range inspector.Past(ctx, "orders", inspect.PastOptions{OldestFirst: true}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		found, err := inspector.Find(ctx, "orders", past.ID)
+		if err != nil {
+			log.Fatal(err)
+		}
+		events, err := inspect.ResultOf[int](found.Past)
+		fmt.Println(past.ID, "done by", past.Node, "with", past.PayloadCount, "payloads, result", events, err)
+	}
+	// Unordered output:
+	// 41 done by blue with 1 payloads, result 1 <nil>
+	// 42 done by blue with 2 payloads, result 2 <nil>
+}
+
 // died returns a store in which the given number of mails have died, each of one of two errors.
 func died(ctx context.Context, mails int) *memory.Store {
 	store := memory.New(memory.Options{})

@@ -87,54 +87,35 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 // an unknown queue Settled returns [ErrUnknownQueue].
 //
 // since is by the store's clock, to the microsecond; on a Redis Cluster each master has a clock of
-// its own. The zero time includes every push until now. If a payload is pushed again
-// while it waits, or merges into a waiting job, settled stays false for longer. The same holds for
-// a payload that a transaction has pushed, if the Inspector may only read and so the store can't
-// merge it into its job.
+// its own. The zero time includes every push until now. If a payload is pushed again while it waits,
+// or merges into a waiting job, settled stays false for longer (docs/rules.md 15).
 //
 // After a call has returned dead, ask with the zero time. A payload that is revived from the morgue
 // counts as pushed when it was revived. So for an earlier since the id is then settled and not
 // dead, although its job waits again. Settled reads one queue: an id that was moved to another
 // queue is settled in the queue that it left.
 //
-// A handler can wait for other ids with Settled and skein.Await. Settled reads no payload. Errors
+// A handler can wait for other ids with Settled and skein.Await; any other program waits with
+// skein.Wait. Settled reads no payload. Errors
 // are those of [Inspector.Find]. It also returns an error if the store can't read a record of the
 // id.
 func (i *Inspector) Settled(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
-	settled, dead, err = i.settledNow(ctx, queue, id, since)
-	if settled && err == nil {
-		// Postgres merges what transactions have left, and then reads. A transaction that puts the
-		// job back in between hides it from the first call.
-		settled, dead, err = i.settledNow(ctx, queue, id, since)
-	}
-	return settled, dead, err
-}
-
-// settledNow is Settled with one call of the store.
-func (i *Inspector) settledNow(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
-	r := ports.FindRequest{Queue: queue, ID: id, MaxCount: -1}
-	found, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+	r := ports.PendingRequest{Queue: queue, IDs: []string{id}}
+	reply, err := ask(i, func(s Store) (ports.PendingReply, error) { return s.Pending(ctx, r) })
 	if err != nil {
 		return false, false, err
 	}
-	if len(found.Damaged) > 0 {
+
+	p := &reply.IDs[0]
+	if p.Damaged {
 		return false, false, fmt.Errorf(
-			"whether id %q of queue %q is settled is unknown: the store can't read its record in %v; "+
-				"the next turn sets it aside, then see Quarantined",
-			id, queue, found.Damaged)
+			"whether id %q of queue %q is settled is unknown: the store can't read a record of it; "+
+				"the next turn sets it aside, then see Quarantined", id, queue)
 	}
 
 	until := core.MaxInstant
 	if !since.IsZero() {
 		until = core.Instant(since.UnixMicro())
 	}
-
-	settled = !found.Standing.Unmerged // whatever their time, since it is unknown
-	if q := found.Queued; q != nil && q.FirstPush <= until {
-		settled = false
-	}
-	if c := found.Claim; c != nil && c.FirstPush <= until {
-		settled = false
-	}
-	return settled, found.DeadLetter != nil, nil
+	return p.Settled(until), p.Dead, nil
 }

@@ -90,13 +90,13 @@ func TestSettledOfADamagedRecord(t *testing.T) {
 		next func(context.Context) error,
 	) error {
 		err := next(ctx)
-		if found, ok := call.Reply.(*ports.Found); ok {
-			*found = ports.Found{Shard: found.Shard, Damaged: []ports.Place{ports.PlaceQueued}}
+		if reply, ok := call.Reply.(*ports.PendingReply); ok {
+			reply.IDs[0] = ports.Pending{Shard: reply.IDs[0].Shard, Damaged: true}
 		}
 		return err
 	})
 	settled, dead, err := inspect.New(damaged, inspect.Options{}).Settled(t.Context(), "orders", "a", time.Time{})
-	if settled || dead || err == nil || !strings.Contains(err.Error(), "queued") {
+	if settled || dead || err == nil || !strings.Contains(err.Error(), "can't read") {
 		t.Errorf("settled %v, dead %v, error %v", settled, dead, err)
 	}
 }

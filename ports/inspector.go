@@ -71,6 +71,13 @@ type Inspector interface {
 	//
 	// Errors: core.ErrInvalidID and ErrInvalidRequest, as FindRequest.Validate returns them.
 	Find(ctx context.Context, r FindRequest) (Found, error)
+
+	// Pending returns for each of some ids whether jobs of it are queued or claimed, and since when.
+	// Each entry describes one instant: a job that moves from one place to the other meanwhile is in
+	// one of them. It reads no payload, so that programs can ask for many ids again and again.
+	//
+	// Errors: core.ErrInvalidID and ErrInvalidRequest, as PendingRequest.Validate returns them.
+	Pending(ctx context.Context, r PendingRequest) (PendingReply, error)
 }
 
 // StatsRequest is a request for the state of queues.
@@ -295,8 +302,4 @@ type Standing struct {
 	// first of the jobs ahead, if that one runs alone. It is empty if there is no such job. It is
 	// also empty if the id has no queued job, if that job is not due, or if the id is claimed.
 	Alone string
-	// Unmerged is true if the store has payloads of the id that are missing in the queued job: a
-	// transaction has pushed them or put them back, and the caller may only read, so the store
-	// could not merge them. Stores without transactions leave it false.
-	Unmerged bool
 }

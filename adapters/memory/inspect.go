@@ -234,6 +234,41 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	return found, nil
 }
 
+// Pending implements [ports.Inspector].
+func (s *Store) Pending(ctx context.Context, r ports.PendingRequest) (ports.PendingReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.PendingReply{}, err
+	}
+	q, err := s.b.queue(ctx, r.Queue)
+	if err != nil {
+		return ports.PendingReply{}, err
+	}
+
+	reply := ports.PendingReply{IDs: make([]ports.Pending, len(r.IDs))}
+	for i, id := range r.IDs {
+		reply.IDs[i] = q.shards[core.ShardOf(id, len(q.shards))].pending(id, s.b.now())
+	}
+	return reply, nil
+}
+
+// pending returns what is not settled yet of an id.
+func (s *shard) pending(id string, now core.Instant) ports.Pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	p := ports.Pending{Shard: s.id, Now: now, Dead: s.morgue.deadLetters[id] != nil}
+	if e := s.queued(id); e != nil {
+		p.Queued, p.FirstPush, p.Held = true, e.FirstPush, e.Held()
+	}
+	if e := s.ids[id]; e != nil && e.claim != nil {
+		if !p.Queued || e.claim.FirstPush < p.FirstPush {
+			p.FirstPush = e.claim.FirstPush
+		}
+		p.Claimed = true
+	}
+	return p
+}
+
 // behind returns the number of payloads of an ordered list that are before a cursor.
 func behind(c ports.PayloadCursor, list []core.Payload) int {
 	if c.Skip == 0 {

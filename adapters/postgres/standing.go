@@ -39,14 +39,13 @@ SELECT s.now, s.paused, CASE WHEN s.held THEN s.owner ELSE '' END, CASE WHEN s.h
        WHERE a.shard = s.id AND NOT a.parked
          AND NOT EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = a.shard AND c.id = a.id)
        ORDER BY a.perform_at, a.id LIMIT 1) f
-     WHERE f.recoveries > 1 AND f.id <> j.id), '') ELSE '' END,
-  EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard + 0 = s.id AND i.id = $3 AND i.kind IN ('push', 'put_back'))
+     WHERE f.recoveries > 1 AND f.id <> j.id), '') ELSE '' END
 FROM s LEFT JOIN j ON true`
 
 // standing returns the values that decide when the queued job of an id runs.
 func (s *Store) standing(ctx context.Context, shard core.Shard, id string) (st ports.Standing, err error) {
 	err = s.queryOne(ctx, idempotent, []any{
-		&st.Now, &st.Paused, &st.Owner, &st.Token, &st.ExpiresAt, &st.Claimed, &st.Ahead, &st.Alone, &st.Unmerged,
+		&st.Now, &st.Paused, &st.Owner, &st.Token, &st.ExpiresAt, &st.Claimed, &st.Ahead, &st.Alone,
 	}, standingSQL, shard.Queue, shard.Index, id, s.now(), ports.MaxAhead)
 	return st, err
 }

@@ -45,6 +45,7 @@ var (
 	nextTicksScript        = join("lib/clock calendar/next_ticks")
 	nodesScript            = join("lib/clock registry/nodes")
 	oldestScript           = join("lib/clock lib/base lib/packed lib/oldest look/oldest")
+	pendingScript          = join(library + "lib/notes lib/claims lib/faults look/pending")
 	permitScript           = join("lib/clock registry/permit")
 	placesScript           = join("lib/clock lib/base look/places")
 	purgeScript            = exchange.AllowOOM(reviveScript)

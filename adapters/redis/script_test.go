@@ -62,6 +62,7 @@ var scriptFlags = map[string]struct {
 	"oldest":             {oldestScript, onlyReads},
 	"alter":              {alterScript, passesWhenFull},
 	"alter_shard":        {alterShardScript, passesWhenFull},
+	"pending":            {pendingScript, onlyReads},
 	"permit":             {permitScript, passesWhenFull},
 	"purge":              {purgeScript, passesWhenFull},
 	"push":               {pushScript, refusedWhenFull},

@@ -61,3 +61,7 @@ func (s *intercepted) ScheduleNames(
 func (s *intercepted) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 	return pass(ctx, s, "Find", r, ports.ShardStore.Find)
 }
+
+func (s *intercepted) Pending(ctx context.Context, r ports.PendingRequest) (ports.PendingReply, error) {
+	return pass(ctx, s, "Pending", r, ports.ShardStore.Pending)
+}

@@ -137,6 +137,17 @@ func (s transacted) Find(ctx context.Context, r ports.FindRequest) (ports.Found,
 	return found, err
 }
 
+// noteDamage adds an id's damaged records to what is pending of it.
+func (s transacted) noteDamage(id string, p *ports.Pending) {
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	for _, record := range s.set.shards[p.Shard] {
+		if record.ID == id {
+			p.Dead, p.Damaged = p.Dead || record.Place == ports.PlaceDead, p.Damaged || record.Place != ports.PlaceDead
+		}
+	}
+}
+
 // Stats counts the damaged records.
 func (s transacted) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	all, err := s.reachedStats(ctx, r)

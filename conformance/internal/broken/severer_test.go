@@ -239,3 +239,28 @@ func hidesUnreachedHistory(s full) full {
 		return reply, err
 	})
 }
+
+// Pending answers for the ids of the reachable shards, with their damaged records.
+func (s transacted) Pending(ctx context.Context, r ports.PendingRequest) (ports.PendingReply, error) {
+	reply, err := s.Store.Pending(ctx, r)
+	if err != nil {
+		return ports.PendingReply{}, err
+	}
+
+	severed, lost, reached := s.severed.all(), map[int]core.Shard{}, false
+	for i := range reply.IDs {
+		if shard := reply.IDs[i].Shard; severed[shard] {
+			reply.IDs[i], lost[shard.Index] = ports.Pending{Shard: shard}, shard
+			continue
+		}
+		reached = true
+		s.noteDamage(r.IDs[i], &reply.IDs[i])
+	}
+	if !reached {
+		return ports.PendingReply{}, harness.ErrNoReply
+	}
+	for _, index := range slices.Sorted(maps.Keys(lost)) {
+		reply.Unreached = append(reply.Unreached, lost[index])
+	}
+	return reply, nil
+}

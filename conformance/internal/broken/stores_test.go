@@ -576,8 +576,8 @@ func brokenStores() []brokenStore {
 
 func allBroken() []brokenStore {
 	return slices.Concat(
-		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(),
-		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(), brokenTracked(),
+		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenPendings(), brokenRecounts(),
+		brokenMerges(), brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(), brokenTracked(),
 		brokenIdentity(), brokenCalendars(), brokenSettings(), brokenLimiters(),
 	)
 }

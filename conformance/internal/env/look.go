@@ -36,12 +36,22 @@ func (e *Env) FindIn(queue, id string) ports.Found {
 	return found
 }
 
-// FindSome makes one call of Find.
+// FindSome makes one call of Find, and compares it with what Pending returns of the id.
 func (e *Env) FindSome(r ports.FindRequest) ports.Found {
 	e.TB.Helper()
 	found, err := e.Store.Find(e.Ctx, r)
 	e.Must(err, "Find")
+	e.Same("what is pending of "+r.ID, e.Pending(r.Queue, r.ID)[0], found.Pending())
 	return found
+}
+
+// Pending returns what is pending of ids of a queue.
+func (e *Env) Pending(queue string, ids ...string) []ports.Pending {
+	e.TB.Helper()
+	reply, err := e.Store.Pending(e.Ctx, ports.PendingRequest{Queue: queue, IDs: ids})
+	e.Must(err, "Pending")
+	e.Same("the unreached shards of Pending", reply.Unreached, nil)
+	return reply.IDs
 }
 
 // PayloadsIn returns the payloads that were found in a place.

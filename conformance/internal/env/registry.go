@@ -115,6 +115,7 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	_, errs["Past"] = e.Store.Past(ctx, page)
 	_, errs["Morgue"] = e.Store.Morgue(ctx, ports.MorgueRequest{PageRequest: page})
 	_, errs["Find"] = e.Store.Find(ctx, ports.FindRequest{Queue: queue, ID: "a", Payloads: 1000})
+	_, errs["Pending"] = e.Store.Pending(ctx, ports.PendingRequest{Queue: queue, IDs: []string{"a"}})
 
 	_, errs["Expedite"] = e.Store.Expedite(ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})
 	_, errs["Bury"] = e.Store.Bury(ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})

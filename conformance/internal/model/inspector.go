@@ -346,3 +346,38 @@ func before(at ports.Cursor, r ports.PageRequest, byID bool, order func(a, b por
 func first(payloads []core.Payload, n int) []core.Payload {
 	return slices.Clone(payloads[:max(0, min(n, len(payloads)))])
 }
+
+// Pending implements ports.Inspector.
+func (m *Store) Pending(ctx context.Context, r ports.PendingRequest) (ports.PendingReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	if err := r.Validate(); err != nil {
+		return ports.PendingReply{}, err
+	}
+	q, err := m.queue(ctx, r.Queue)
+	if err != nil {
+		return ports.PendingReply{}, err
+	}
+
+	var reply ports.PendingReply
+	for _, id := range r.IDs {
+		s := q.shards[core.ShardOf(id, len(q.shards))]
+		job, queued := s.queued[id]
+		claim, claimed := s.claimed[id]
+		_, dead := s.dead[id]
+
+		p := ports.Pending{Shard: s.at, Now: m.Now(), Queued: queued, Claimed: claimed, Dead: dead}
+		switch {
+		case queued && claimed:
+			p.FirstPush = min(job.FirstPush, claim.FirstPush)
+		case queued:
+			p.FirstPush = job.FirstPush
+		case claimed:
+			p.FirstPush = claim.FirstPush
+		}
+		p.Held = queued && job.Held()
+		reply.IDs = append(reply.IDs, p)
+	}
+	return reply, nil
+}

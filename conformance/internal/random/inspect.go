@@ -53,6 +53,7 @@ func (d *driver) checkQueue(q ports.Queue) {
 		Step:  pick(d, "step", 0, time.Minute, 7*time.Minute, ports.HistoryKept),
 	}, ports.ShardStore.History)
 
+	compare(d, "Pending", ports.PendingRequest{Queue: q.Name, IDs: randomIDs()}, ports.ShardStore.Pending)
 	for _, id := range randomIDs() {
 		d.checkFind(ports.FindRequest{Queue: q.Name, ID: id, Payloads: pick(d, "payloads found", 1000, 1000, 0, 1, 2)})
 	}

@@ -19,15 +19,16 @@ const journalVariable = "SKEIN_TEST_WORKER_JOURNAL"
 
 // The kinds of a journal's lines.
 const (
-	lineReady = "ready" // of a server, before it claims
-	lineBegan = "began" // of a handler
-	lineEnded = "ended" // of a handler
-	lineDied  = "died"  // of a process, by the one that has waited for it
-	lineTick  = "tick"  // of a handler that has the payload of a tick; id is the text of a tickRun
-	lineTook  = "took"  // of a server that was granted slots; see noteGrants
-	lineRead  = "read"  // of a server that has read the settings of its queue; token is their version
-	lineTells = "tells" // of a server that has announced itself; token is the version of the settings it follows
-	lineSet   = "set"   // of a test that has changed settings; token is their version
+	lineReady  = "ready"  // of a server, before it claims
+	lineBegan  = "began"  // of a handler
+	lineEnded  = "ended"  // of a handler
+	lineDied   = "died"   // of a process, by the one that has waited for it
+	lineTick   = "tick"   // of a handler that has the payload of a tick; id is the text of a tickRun
+	lineTook   = "took"   // of a server that was granted slots; see noteGrants
+	lineRead   = "read"   // of a server that has read the settings of its queue; token is their version
+	lineTells  = "tells"  // of a server that has announced itself; token is the version of the settings it follows
+	lineWaited = "waited" // of a Wait that has returned; token is the payload that it waited for
+	lineSet    = "set"    // of a test that has changed settings; token is their version
 )
 
 // journal is a file that several processes append to. Written lines survive the death of their

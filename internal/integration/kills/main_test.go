@@ -56,4 +56,5 @@ var workers = map[string]func() error{
 	"keyed":        keyedWorker,
 	"rated":        ratedWorker,
 	"set":          setWorker,
+	"awaited":      awaitedWorker,
 }

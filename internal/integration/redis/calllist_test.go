@@ -418,6 +418,10 @@ func readCalls() []scriptCall {
 			_, err := w.store.Find(w.t.Context(), ports.FindRequest{Queue: "orders", ID: id, Payloads: 1000})
 			return err
 		}))
+		all = append(all, read("pending "+id, "pending", func(w *worker) error {
+			_, err := w.store.Pending(w.t.Context(), ports.PendingRequest{Queue: "orders", IDs: []string{id, "a"}})
+			return err
+		}))
 	}
 	for order, name := range map[ports.SortBy]string{
 		ports.ByTime:         "time",

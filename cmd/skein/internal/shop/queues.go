@@ -31,7 +31,7 @@ const (
 // queues are the shop's, each with its own trouble.
 type queues struct {
 	orders     *skein.Queue[event] // merged, some fail and are retried, one id is hot, one at its last retry
-	emails     *skein.Queue[event] // some fail always, and go to the morgue
+	emails     *skein.Queue[event] // some fail always, and go to the morgue; the others leave a record
 	search     *skein.Queue[event] // many shards, one of them blocked by a job that never ends
 	thumbnails *skein.Queue[event] // more jobs are pushed than the servers can run
 	exports    *skein.Queue[event] // served, but nothing moves
@@ -48,6 +48,7 @@ func newQueues() *queues {
 			Score:      score,
 			MaxRetries: 2,
 			Backoff:    soon,
+			Keep:       skein.Keep{Age: 24 * time.Hour, Count: 10_000},
 		}),
 		search:     skein.NewQueue("search", skein.QueueOptions[event]{Shards: 128, Score: score, Parallel: 1}),
 		thumbnails: skein.NewQueue("thumbnails", skein.QueueOptions[event]{Shards: 8, Score: score, MaxLanes: 1}),
@@ -87,7 +88,7 @@ func (q *queues) handlers(takesTime bool) []skein.Handler {
 
 	handlers := []skein.Handler{
 		q.orders.Handler(work(5*time.Millisecond, 45*time.Millisecond, orderFails)),
-		q.emails.Handler(work(20*time.Millisecond, 90*time.Millisecond, emailFails)),
+		q.emails.Handler(sent(work(20*time.Millisecond, 90*time.Millisecond, emailFails))),
 		q.search.Handler(work(2*time.Millisecond, 12*time.Millisecond, never)),
 		// 100 a minute on three servers; 120 a minute are pushed.
 		q.thumbnails.Handler(work(1400*time.Millisecond, 2200*time.Millisecond, never)),
@@ -107,6 +108,19 @@ func (q *queues) handlers(takesTime bool) []skein.Handler {
 	return append(handlers,
 		q.exports.Handler(func(ctx context.Context, _ string, _ []event) error { return forever(ctx) }),
 		q.invoices.Handler(work(50*time.Millisecond, 90*time.Millisecond, never)))
+}
+
+// sent returns a handler that sets the result of a mail which send has sent.
+func sent(send func(context.Context, string, []event) error) func(context.Context, string, []event) error {
+	return func(ctx context.Context, id string, events []event) error {
+		if err := send(ctx, id, events); err != nil {
+			return err
+		}
+		return skein.SetResult(ctx, map[string]any{
+			"message": fmt.Sprintf("<%08x@mail.example.com>", rand.Uint32()),
+			"orders":  len(events),
+		})
+	}
 }
 
 // sleep waits for d. If ctx ends first, it returns the cause.

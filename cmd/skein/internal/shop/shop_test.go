@@ -24,20 +24,21 @@ func TestTheShopHasADayBehindItAndOneTroubleOfEachKind(t *testing.T) {
 
 		l := look(ctx, t, inspect.New(s.Store(), inspect.Options{}))
 		for what, is := range map[string]bool{
-			"orders fail and are retried":      l.queue("orders").Retrying > 0 && l.queue("orders").Lag < time.Second,
-			"emails die":                       l.queue("emails").Dead > 100,
-			"emails die of two things":         len(l.groups) == 2,
-			"a shard of search is behind":      l.shard("search") > 5*time.Minute,
-			"most of search is not":            l.behind("search") < 20,
-			"thumbnails are late":              l.queue("thumbnails").Lag > 10*time.Minute && l.queue("thumbnails").Processed > 0,
-			"exports don't move":               l.queue("exports").Fresh > 10 && l.queue("exports").Claimed == 1 && l.queue("exports").Processed == 0,
-			"invoices are paused":              l.paused("invoices") && l.queue("invoices").Fresh >= 40,
-			"nobody serves reports":            !l.served("reports") && l.queue("reports").Fresh == 10,
-			"who served them died":             l.queue("reports").Orphaned == 2 && l.states["gone"] == 1,
-			"three servers, not all of a kind": l.states["alive"] == 3 && len(l.versions) == 2,
-			"a day of orders was counted":      len(l.history) > 1400,
-			"something is scheduled":           l.scheduled > 50,
-			"an order is at its last retry":    l.atLast == 1,
+			"orders fail and are retried":       l.queue("orders").Retrying > 0 && l.queue("orders").Lag < time.Second,
+			"emails die":                        l.queue("emails").Dead > 100,
+			"emails die of two things":          len(l.groups) == 2,
+			"a shard of search is behind":       l.shard("search") > 5*time.Minute,
+			"most of search is not":             l.behind("search") < 20,
+			"thumbnails are late":               l.queue("thumbnails").Lag > 10*time.Minute && l.queue("thumbnails").Processed > 0,
+			"exports don't move":                l.queue("exports").Fresh > 10 && l.queue("exports").Claimed == 1 && l.queue("exports").Processed == 0,
+			"invoices are paused":               l.paused("invoices") && l.queue("invoices").Fresh >= 40,
+			"nobody serves reports":             !l.served("reports") && l.queue("reports").Fresh == 10,
+			"who served them died":              l.queue("reports").Orphaned == 2 && l.states["gone"] == 1,
+			"three servers, not all of a kind":  l.states["alive"] == 3 && len(l.versions) == 2,
+			"a day of orders was counted":       len(l.history) > 1400,
+			"something is scheduled":            l.scheduled > 50,
+			"an order is at its last retry":     l.atLast == 1,
+			"mails that were sent have records": l.records > 0,
 		} {
 			if !is {
 				t.Errorf("not so: %s", what)
@@ -60,6 +61,7 @@ type looked struct {
 	history   []inspect.MinuteStats
 	scheduled int
 	atLast    int
+	records   int // of sent mails, with results
 }
 
 func look(ctx context.Context, t *testing.T, i *inspect.Inspector) looked {
@@ -102,6 +104,13 @@ func look(ctx context.Context, t *testing.T, i *inspect.Inspector) looked {
 	}) {
 		must(t, err)
 		l.atLast++
+	}
+
+	for past, err := range i.Past(ctx, "emails", inspect.PastOptions{}) {
+		must(t, err)
+		if past.ResultBytes > 0 {
+			l.records++
+		}
 	}
 	return l
 }

@@ -1,6 +1,7 @@
 // Package look has the cases of reads for operators.
 //
 //   - find.go is about the look-up of an id, and about where a job stands in its shard.
+//   - pending.go is about what is not settled yet of ids.
 //   - list.go is about the lists, page.go about their pages, and pageothers.go about pages of the
 //     lists other than that of queued jobs.
 //   - group.go is about the groups of dead letters.
@@ -19,6 +20,7 @@ import (
 func Groups(store ports.ShardStore) []env.Group {
 	all := []env.Group{
 		{Name: "find", Cases: findCases()},
+		{Name: "pending", Cases: pendingCases()},
 		{Name: "standing", Cases: standingCases()},
 		{Name: "list", Cases: slices.Concat(listCases(), pageCases(), pageOtherCases())},
 		{Name: "group", Cases: groupCases()},

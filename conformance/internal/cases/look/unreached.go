@@ -115,6 +115,7 @@ const ruleUnreachedLists = "Inspector: a store in several parts answers for the 
 func unreachedListCases() []env.Case {
 	return []env.Case{
 		{Name: "lists return the entries of the other shards", Rule: ruleUnreachedLists, Check: unreachedLists},
+		{Name: "what is pending of the ids of other shards", Rule: ruleUnreachedLists, Check: unreachedPending},
 		{Name: "stats count the other shards", Rule: ruleUnreachedLists, Check: unreachedStats},
 		{Name: "groups count the other shards", Rule: ruleUnreachedLists, Check: unreachedGroups},
 		{
@@ -211,6 +212,33 @@ func everywhere(e *env.Env) []core.Shard {
 	}
 
 	return shards
+}
+
+func unreachedPending(e *env.Env) {
+	e.Declare("wide", 3)
+	shards := core.Shards("wide", 3)
+	var ids []string
+	var all []ports.Pending
+	for _, s := range shards {
+		id := env.IDsOf(s, 3, 1)[0]
+		e.PushTo("wide", env.Entry(id, "p", 1))
+		ids, all = append(ids, id), append(all, ports.Pending{Shard: s, Now: e.Now(), Queued: true, FirstPush: e.Now()})
+	}
+
+	for i, s := range shards {
+		mend := sever(e, s)
+		want := slices.Clone(all)
+		want[i] = ports.Pending{Shard: s}
+		reply, err := e.Store.Pending(e.Ctx, ports.PendingRequest{Queue: "wide", IDs: ids})
+		e.Must(err, "Pending")
+		e.Same("without "+s.String(), reply, ports.PendingReply{IDs: want, Unreached: []core.Shard{s}})
+		mend()
+	}
+
+	defer sever(e, shards...)()
+	if reply, err := e.Store.Pending(e.Ctx, ports.PendingRequest{Queue: "wide", IDs: ids}); err == nil {
+		e.Errorf("Pending of shards that can't be reached returned %+v and no error", reply)
+	}
 }
 
 func unreachedLists(e *env.Env) {

@@ -258,6 +258,7 @@ func storeContext(e *env.Env) {
 	_, errs["Heads"] = e.Store.Heads(ctx, []core.Shard{e.Shard})
 	_, errs["Stats"] = e.Store.Stats(ctx, ports.StatsRequest{Queues: []string{env.Orders}})
 	_, errs["Find"] = e.Store.Find(ctx, ports.FindRequest{Queue: env.Orders, ID: "a", Payloads: 1000})
+	_, errs["Pending"] = e.Store.Pending(ctx, ports.PendingRequest{Queue: env.Orders, IDs: []string{"a"}})
 	errs["DrainNode"] = e.Store.DrainNode(ctx, "1", true)
 	_, errs["Nodes"] = e.Store.Nodes(ctx)
 	errs["Audit"] = e.Store.Audit(ctx, ports.Action{ID: "1", Verb: "pause"})

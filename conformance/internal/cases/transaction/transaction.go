@@ -12,6 +12,40 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// transactionPending looks at an id while transactions push for it and put it back, and nothing else
+// merges what they leave.
+func transactionPending(e *env.Env) {
+	pending := func(what string, want ports.Pending) {
+		e.TB.Helper()
+		want.Shard, want.Now = e.Shard, e.Now()
+		e.Same(what, e.Pending(env.Orders, "a"), []ports.Pending{want})
+	}
+
+	tx := begin(e)
+	_, err := tx.Push(e.Ctx, e.PushRequest(env.Orders, env.Entry("a", "p", 1)))
+	e.Must(err, "Push in a transaction")
+	pending("before the commit", ports.Pending{})
+	e.Must(tx.Commit(e.Ctx), "Commit")
+	pending("after the commit", ports.Pending{Queued: true, FirstPush: env.Start})
+
+	h := e.Acquire("n1")
+	c := h.One()
+	pushWithin(e, env.Entry("a", "q", 2))
+	pending("pushed while it is claimed", ports.Pending{Queued: true, Claimed: true, FirstPush: env.Start})
+	e.Clock.Advance(time.Second)
+	within(e, func(tx env.Transaction) error {
+		return tx.Settle(e.Ctx, e.Shard, []core.Settlement{env.Failed(c, "boom", time.Hour)})
+	})
+	pending("put back", ports.Pending{Queued: true, FirstPush: env.Start})
+
+	e.ByIDs(e.Store.Expedite, "a")
+	c = h.One()
+	within(e, func(tx env.Transaction) error {
+		return tx.Settle(e.Ctx, e.Shard, []core.Settlement{env.Done(c)})
+	})
+	pending("done", ports.Pending{})
+}
+
 // transactionTags pushes tags in a transaction, and settles a job with tags in one.
 func transactionTags(e *env.Env) {
 	e.Push(env.Tagged("a", "p", 1, "x"), env.Tagged("b", "p", 1, "x"), env.Entry("b", "q", 2), env.Entry("b", "r", 3))
@@ -282,6 +316,11 @@ func transactionCases() []env.Case {
 			Name:  "shows a push when it commits",
 			Rule:  "Transactor: other callers see a transaction's changes once it has committed",
 			Check: transactionCommits,
+		},
+		{
+			Name:  "is pending from its commit on, since its push",
+			Rule:  "Pending: payloads that a transaction has left and that are not merged yet count as queued",
+			Check: transactionPending,
 		},
 		{Name: "is not overtaken by a later push", Rule: env.RuleCommitted, Check: transactionPush},
 		{Name: "an urgent push merges by Earliest", Rule: env.RuleUrgent, Check: transactionUrgent},
