@@ -578,7 +578,7 @@ func allBroken() []brokenStore {
 	return slices.Concat(
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(),
 		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(), brokenTracked(),
-		brokenIdentity(), brokenCalendars(), brokenSettings(), brokenLimiters(),
+		brokenDays(), brokenIdentity(), brokenCalendars(), brokenSettings(), brokenLimiters(),
 	)
 }
 
