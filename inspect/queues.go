@@ -64,6 +64,9 @@ func unreachedOf(stats []ports.QueueStats) (unreached []core.Shard) {
 // Day is the HistoryOptions.Step of statistics by day.
 const Day = ports.Day
 
+// DaysKept is how many days before the present one History lists.
+const DaysKept = ports.DaysKept
+
 // HistoryOptions select a part of a queue's history. The zero value selects the whole history, by
 // minute.
 type HistoryOptions struct {
