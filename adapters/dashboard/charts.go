@@ -254,6 +254,14 @@ func (w *window) slot(t time.Time) int { return int(t.Sub(w.from) / w.step) }
 // rate returns the value for the time per, given that of a step.
 func (w *window) rate(value float64) float64 { return value / w.parts() }
 
+// text writes the value of a step as one for the time per. A day's is a number of jobs.
+func (w *window) text(value float64) string {
+	if w.per == inspect.Day {
+		return figures.Count(int64(math.Round(w.rate(value))))
+	}
+	return rate(w.rate(value))
+}
+
 // parts is how often a step has the time per.
 func (w *window) parts() float64 { return float64(w.step) / float64(w.per) }
 
@@ -321,7 +329,7 @@ func (w *window) throughput() *chart {
 	c.Scale = spaced(c.Scale)
 
 	for at := range done {
-		text := fmt.Sprintf("%s done, %s failed %s", rate(w.rate(done[at])), rate(w.rate(failed[at])), w.unit)
+		text := fmt.Sprintf("%s done, %s failed %s", w.text(done[at]), w.text(failed[at]), w.unit)
 		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), text})
 	}
 	for _, m := range merged(w.minutes, w.row) {
@@ -339,7 +347,7 @@ func (w *window) lastRate(values []float64) string {
 	if !slices.ContainsFunc(w.minutes, func(m inspect.MinuteStats) bool { return w.slot(m.At) == at }) {
 		return ""
 	}
-	return rate(w.rate(values[at]))
+	return w.text(values[at])
 }
 
 // maxTicks is the maximum number of steps of a scale.

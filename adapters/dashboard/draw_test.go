@@ -293,7 +293,7 @@ func TestAMonthIsDrawnByDay(t *testing.T) {
 	today := epoch.Truncate(inspect.Day)
 	var days []inspect.MinuteStats
 	for ago := range 40 {
-		d := inspect.MinuteStats{At: today.Add(-time.Duration(ago) * inspect.Day), Processed: 1000, Failed: 10}
+		d := inspect.MinuteStats{At: today.Add(-time.Duration(ago) * inspect.Day), Processed: 1000, Failed: 2}
 		d.Wait.Observe(time.Second)
 		days = append(days, d)
 	}
@@ -304,7 +304,7 @@ func TestAMonthIsDrawnByDay(t *testing.T) {
 		t.Errorf("the axis is %s, at most %s, with %d points, %d slots and %d rows",
 			c.Unit, c.Above, c.Points, len(c.Slots), len(c.Rows))
 	}
-	if got, want := c.Slots[30], (slot{30, today, "1,000 done, 10 failed a day"}); got != want {
+	if got, want := c.Slots[30], (slot{30, today, "1,000 done, 2 failed a day"}); got != want {
 		t.Errorf("the last step is %+v, want %+v", got, want)
 	}
 	if c.Clock || c.Layout != dateLayout || len(c.Times) < 6 {
