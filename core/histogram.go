@@ -55,6 +55,13 @@ func (h *Histogram) Add(other *Histogram) {
 	}
 }
 
+// Subtract removes the counts of another histogram, which Add has added.
+func (h *Histogram) Subtract(other *Histogram) {
+	for i, n := range other {
+		h[i] -= n
+	}
+}
+
 // Count returns the number of counted durations.
 func (h *Histogram) Count() uint64 {
 	var n uint64

@@ -51,6 +51,12 @@ func (t Instant) Minute() Instant {
 	return t - t%minute
 }
 
+// Day returns the start of the day of UTC that t is in.
+func (t Instant) Day() Instant {
+	const day = Instant(24 * time.Hour / time.Microsecond)
+	return t - t%day
+}
+
 func clamp(us int64) Instant {
 	return max(0, min(Instant(us), MaxInstant))
 }

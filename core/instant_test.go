@@ -87,6 +87,19 @@ func TestInstantTimeAndMinute(t *testing.T) {
 	}
 }
 
+func TestADayIsThatOfUTC(t *testing.T) {
+	east := time.FixedZone("three hours east", 3*3600)
+	for _, at := range []time.Time{
+		time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 11, 30, 23, 59, 59, 999_999_000, time.UTC),
+		time.Date(2026, 12, 1, 2, 59, 0, 0, east), // it is still November in UTC
+	} {
+		if got, want := core.InstantOf(at).Day().Time(), at.Truncate(24*time.Hour); !got.Equal(want) {
+			t.Errorf("the day of %v is %v, want %v", at, got, want)
+		}
+	}
+}
+
 func TestAnUrgentEntryMergesByItsOwnRule(t *testing.T) {
 	debounce := core.PushRule{Kind: core.Debounce, Limit: time.Hour}
 	for _, when := range []core.When{{}, core.At(7), core.In(-time.Hour)} {

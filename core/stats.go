@@ -51,6 +51,18 @@ func (s *Stats) Add(other *Stats) {
 	s.RunSquares += other.RunSquares
 }
 
+// Subtract removes the counts of other, which Add has added.
+func (s *Stats) Subtract(other *Stats) {
+	s.Processed -= other.Processed
+	s.Failed -= other.Failed
+	s.Wait.Subtract(&other.Wait)
+	s.Run.Subtract(&other.Run)
+	s.WaitSum -= other.WaitSum
+	s.RunSum -= other.RunSum
+	s.WaitSquares -= other.WaitSquares
+	s.RunSquares -= other.RunSquares
+}
+
 // Counted returns the number of all counted events: Processed, Failed, and the durations of both
 // histograms. Each new event makes it larger. So of two states of the same Stats, the one with the
 // larger number is newer.

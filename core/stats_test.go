@@ -34,6 +34,11 @@ func TestStatsAddUp(t *testing.T) {
 	if sum.Counted() != 14 {
 		t.Errorf("counted %d in all, want 14", sum.Counted())
 	}
+
+	sum.Subtract(stats(2, 4, 1500*time.Millisecond, time.Hour))
+	if diff := cmp.Diff(*stats(3, 1, time.Second, time.Minute), sum); diff != "" {
+		t.Errorf("after the second is subtracted (-want +got):\n%s", diff)
+	}
 }
 
 func TestStatsCountNoTimeBelowZero(t *testing.T) {

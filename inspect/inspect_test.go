@@ -211,6 +211,63 @@ func TestStatsAreForTheQueuesNamedOrAll(t *testing.T) {
 	}
 }
 
+// As qless's statistics of a day: waits and runs of each day have a count, a mean, a deviation and a
+// histogram, also when the minutes are gone.
+func TestHistoryIsByDay(t *testing.T) {
+	s := newFixture(t)
+	s.clock.Set(epoch.Truncate(inspect.Day).Add(12 * time.Hour))
+	first := s.clock.Now().Truncate(inspect.Day)
+	for range 40 {
+		for range 2 {
+			counted := core.Stats{Processed: 4, Failed: 1}
+			counted.ObserveWait(time.Second)
+			counted.ObserveRun(time.Minute)
+			counted.ObserveRun(3 * time.Minute)
+			err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: []ports.Record{{
+				Queue: "orders", Minute: core.InstantOf(s.clock.Now()).Minute(), Stats: counted,
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.clock.Advance(12 * time.Hour)
+		}
+	}
+	s.clock.Advance(-12 * time.Hour)
+
+	day := func(n int) time.Time { return first.Add(time.Duration(n) * inspect.Day) }
+	for name, c := range map[string]struct {
+		from, to    time.Time
+		first, last int
+	}{
+		"all":                  {time.Time{}, time.Time{}, 10, 40},
+		"the last week":        {s.clock.Now().Add(-7 * inspect.Day), time.Time{}, 33, 40},
+		"from and to in a day": {day(20).Add(time.Hour), day(21).Add(time.Hour), 20, 21},
+		"longer ago than kept": {day(1), day(12), 10, 11},
+	} {
+		days, err := s.History(t.Context(), "orders", inspect.HistoryOptions{From: c.from, To: c.to, Step: inspect.Day})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(days) != c.last-c.first+1 {
+			t.Errorf("%s: %d days are listed, want %d to %d", name, len(days), c.first, c.last)
+			continue
+		}
+		for i, d := range days {
+			n := uint64(2) // minutes that were recorded
+			if c.first+i == 0 || c.first+i == 40 {
+				n = 1
+			}
+			if !d.At.Equal(day(c.first+i)) || d.Processed != 4*n || d.Failed != n || d.Run.Count() != 2*n {
+				t.Errorf("%s: element %d is %v with %d, %d and %d runs", name, i, d.At, d.Processed, d.Failed, d.Run.Count())
+			}
+			if d.WaitMean != time.Second || d.WaitDeviation != 0 || d.RunMean != 2*time.Minute || d.RunDeviation != time.Minute {
+				t.Errorf("%s: %v has means %v and %v and deviations %v and %v; want 1s, 2m, 0 and 1m",
+					name, d.At, d.WaitMean, d.RunMean, d.WaitDeviation, d.RunDeviation)
+			}
+		}
+	}
+}
+
 func TestHistoryIsByMinute(t *testing.T) {
 	s := newFixture(t)
 	for range 3 {

@@ -61,25 +61,37 @@ func unreachedOf(stats []ports.QueueStats) (unreached []core.Shard) {
 	return unreached
 }
 
+// Day is the HistoryOptions.Step of statistics by day.
+const Day = ports.Day
+
+// DaysKept is how many days before the present one History lists.
+const DaysKept = ports.DaysKept
+
 // HistoryOptions select a part of a queue's history. The zero value selects the whole history, by
 // minute.
 type HistoryOptions struct {
 	// From and To bound the starts of the minutes: From is inclusive, To is exclusive. The zero
 	// From means the oldest minute, the zero To means no end.
 	From, To time.Time
-	// Step is the time that one element sums up: whole minutes, at most 24 hours. 0 means one
-	// minute. Elements begin at multiples of Step since 1970 UTC. The first and the last element
-	// lack the minutes that From and To leave out.
+	// Step is the time that one element sums up: whole minutes, at most a [Day]. 0 means one minute.
+	// Elements begin at multiples of Step since 1970 UTC. The first and the last element lack the
+	// minutes that From and To leave out.
+	//
+	// The elements of a Day are different: each is a whole day of UTC. They are the days with a part
+	// between From and To.
 	Step time.Duration
 }
 
 // History lists statistics of a queue over all servers, by minute or by step, oldest first: how
 // jobs ended, and how long they waited and ran. Minutes in which nothing was counted are left out.
-// The store keeps the last 24 hours. A server reports its counts after each third of
-// ServerOptions.LeaseTTL, usually every few seconds. So the counts of the last seconds may be
-// missing. If a part of the history can't be reached, the rest comes with a *[PartialError].
-// History returns [ErrInvalidOptions] if Step is not of whole minutes, negative or longer than 24
-// hours.
+// A server reports its counts after each third of ServerOptions.LeaseTTL, usually every few seconds.
+// So the counts of the last seconds may be missing.
+//
+// The store keeps the minutes of the last 24 hours, and the sums of the present day and of the 30
+// days before it. If a part of the history can't be reached, the rest comes with a *[PartialError].
+//
+// History returns [ErrInvalidOptions] if Step is not of whole minutes, negative or longer than a
+// [Day].
 func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions) ([]MinuteStats, error) {
 	r := ports.HistoryRequest{Queue: queue, From: core.InstantOf(o.From), Step: o.Step}
 	if !o.To.IsZero() {

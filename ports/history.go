@@ -12,6 +12,12 @@ import (
 // hour.
 const HistoryKept = 24 * time.Hour
 
+// Day is the Step of a [HistoryRequest] for the statistics of days.
+const Day = 24 * time.Hour
+
+// DaysKept is how many days before the present one a store lists. It keeps a few days more.
+const DaysKept = 30
+
 // MaxRecords is the maximum number of records of one [Registry.Record].
 const MaxRecords = 1000
 
@@ -62,18 +68,20 @@ type HistoryRequest struct {
 	// From and To bound the starts of the minutes: From is inclusive, To is exclusive. A To of 0
 	// means no end.
 	From, To core.Instant
-	// Step is the time that one entry of the reply sums up: whole minutes, at most [HistoryKept]. 0
-	// means one minute. Entries begin at multiples of Step since the Unix epoch. The first and the
-	// last entry lack the minutes that From and To leave out.
+	// Step is the time that one entry of the reply sums up: whole minutes, at most a [Day]. 0 means
+	// one minute. Entries begin at multiples of Step since the Unix epoch. The first and the last
+	// entry lack the minutes that From and To leave out.
+	//
+	// The entries of a Day are different: each is a whole day of UTC, also of minutes that are no
+	// longer kept. They are the days with a part between From and To, of the last DaysKept days and
+	// the present one.
 	Step time.Duration
 }
 
-// Validate returns [ErrInvalidRequest] for a Step below 0, above [HistoryKept], or not of whole
-// minutes.
+// Validate returns [ErrInvalidRequest] for a Step below 0, above a [Day], or not of whole minutes.
 func (r *HistoryRequest) Validate() error {
-	if r.Step < 0 || r.Step > HistoryKept || r.Step%time.Minute != 0 {
-		return fmt.Errorf("%w: a step of %v; give 1 minute to %v, in whole minutes",
-			ErrInvalidRequest, r.Step, HistoryKept)
+	if r.Step < 0 || r.Step > Day || r.Step%time.Minute != 0 {
+		return fmt.Errorf("%w: a step of %v; give 1 minute to 24 hours, in whole minutes", ErrInvalidRequest, r.Step)
 	}
 	return nil
 }
@@ -86,7 +94,8 @@ func (r *HistoryRequest) StepOf(minute core.Instant) core.Instant {
 
 // HistoryReply is the statistics of a queue.
 type HistoryReply struct {
-	// Minutes are in order of time, each once. Minutes in which nothing was counted are left out.
+	// Minutes are in order of time, each once. Minutes, or days, in which nothing was counted are
+	// left out.
 	Minutes []MinuteStats
 	// Unreached are the shards that hold a part of the history, or all of it, and can't be reached
 	// now, in order of index. Their part is missing in Minutes.

@@ -31,6 +31,10 @@ type Inspector interface {
 	// present one are not listed. Their records are kept for at least another hour, so that they
 	// are listed again if the clock steps back, and are removed some hours later.
 	//
+	// With a Step of a [Day] it lists days instead: see HistoryRequest. A store keeps DaysKept + 3 days
+	// of a queue. If there are more, it removes the day that is farthest from the present one. So a
+	// clock that jumps ahead for a while costs one day, not all of them.
+	//
 	// A store in several parts keeps the history of a queue with one shard of the queue, or with
 	// several. It returns the history of the shards that it reaches, and names the others of these
 	// shards in Unreached. It returns an error of unknown outcome only if it reaches none of the

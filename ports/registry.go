@@ -52,6 +52,11 @@ type Registry interface {
 	// (core.Stats.Counted) stays. So a call may be repeated and may arrive late, and nothing is
 	// counted twice. The owner needs no announcement and no lease.
 	//
+	// Each minute counts in its day of UTC, in the same step: the day is the sum of its minutes, each
+	// with the record that stays. If the clock has jumped ahead so far that the store has removed a
+	// minute, and back, then the store ignores later records of that minute, which would count
+	// twice in the day. It may also ignore those of the same hour.
+	//
 	// Record ignores records of queues that were not declared, of minutes that began more than
 	// [HistoryKept] before the present one, and of minutes that begin more than an hour from now,
 	// which occur if the clock stepped back. It may ignore a record that has counted nothing.

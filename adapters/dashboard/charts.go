@@ -38,6 +38,10 @@ type chart struct {
 	Deploys     []deploy
 	Rows        []chartRow
 	Heads       []string
+	// Layout is that of its times, in UTC. Clock is true if these are times of a day, which the page
+	// may write in local time. A day is one of UTC in any zone.
+	Layout string
+	Clock  bool
 	// Words describe the time that the chart covers. A chart without data has only them.
 	Words string
 	Empty bool
@@ -150,6 +154,28 @@ type window struct {
 	// one row of the table.
 	words       string
 	labels, row time.Duration
+	// per is the time for which a value is drawn, such as jobs a minute, and unit its name. layout is
+	// that of the times.
+	per          time.Duration
+	unit, layout string
+}
+
+// A window of less than a day has times such as 15:04, and a longer one dates.
+const clockLayout, dateLayout = "15:04", "2 Jan"
+
+// monthOf is the window of the history by day.
+func monthOf(days []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *window {
+	w := &window{
+		step:   inspect.Day,
+		points: inspect.DaysKept + 1,
+		words:  "30 days",
+		labels: 5 * inspect.Day,
+		row:    inspect.Day,
+		per:    inspect.Day,
+		unit:   "a day",
+		layout: dateLayout,
+	}
+	return w.of(days, nodes, now)
 }
 
 func dayOf(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *window {
@@ -159,6 +185,9 @@ func dayOf(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *
 		words:  "24 h",
 		labels: 4 * time.Hour,
 		row:    time.Hour,
+		per:    time.Minute,
+		unit:   "a minute",
+		layout: clockLayout,
 	}
 	return w.of(minutes, nodes, now)
 }
@@ -170,6 +199,9 @@ func hourOf(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) 
 		words:  "the last hour",
 		labels: 10 * time.Minute,
 		row:    5 * time.Minute,
+		per:    time.Minute,
+		unit:   "a minute",
+		layout: clockLayout,
 	}
 	return w.of(minutes, nodes, now)
 }
@@ -219,10 +251,24 @@ func (w *window) x(t time.Time) float64 {
 // slot is the number of the step that a time is in.
 func (w *window) slot(t time.Time) int { return int(t.Sub(w.from) / w.step) }
 
+// rate returns the value for the time per, given that of a step.
+func (w *window) rate(value float64) float64 { return value / w.parts() }
+
+// text writes the value of a step as one for the time per. A day's is a number of jobs.
+func (w *window) text(value float64) string {
+	if w.per == inspect.Day {
+		return figures.Count(int64(math.Round(w.rate(value))))
+	}
+	return rate(w.rate(value))
+}
+
+// parts is how often a step has the time per.
+func (w *window) parts() float64 { return float64(w.step) / float64(w.per) }
+
 // axis adds times and the marks of new versions.
 func (w *window) axis(c *chart) *chart {
 	for t := w.from.Truncate(w.labels).Add(w.labels); t.Before(w.now); t = t.Add(w.labels) {
-		c.Times = append(c.Times, mark{w.x(t), t.UTC().Format("15:04"), t})
+		c.Times = append(c.Times, mark{w.x(t), t.UTC().Format(w.layout), t})
 	}
 
 	first := versions.Starts{}
@@ -252,7 +298,7 @@ func (w *window) axis(c *chart) *chart {
 	})
 	labelled(c.Deploys)
 	c.Empty, c.Points = len(w.minutes) == 0, w.points
-	c.Words = w.words
+	c.Words, c.Layout, c.Clock = w.words, w.layout, w.layout == clockLayout
 	return c
 }
 
@@ -260,15 +306,15 @@ func (w *window) axis(c *chart) *chart {
 // figures on both sides.
 func (w *window) throughput() *chart {
 	done, failed := series(w.minutes, w.from, w.step, w.points)
-	up, down := slices.Max(done)/w.step.Minutes(), slices.Max(failed)/w.step.Minutes()
+	up, down := w.rate(slices.Max(done)), w.rate(slices.Max(failed))
 	step, above, below := linear(up, down)
 	pixels := float64(chartBase-chartTop) / float64(above+below)
 	base := math.Round(chartTop + float64(above)*pixels)
-	b := barsAt{0, 1, base, pixels / step / w.step.Minutes()}
+	b := barsAt{0, 1, base, pixels / step / w.parts()}
 
 	c := &chart{
 		Title: "Done and failed",
-		Unit:  "a minute",
+		Unit:  w.unit,
 		Heads: []string{"done in " + figures.Span(w.row), "failed"},
 		Base:  base,
 	}
@@ -283,7 +329,7 @@ func (w *window) throughput() *chart {
 	c.Scale = spaced(c.Scale)
 
 	for at := range done {
-		text := fmt.Sprintf("%s done, %s failed a minute", rate(done[at]/w.step.Minutes()), rate(failed[at]/w.step.Minutes()))
+		text := fmt.Sprintf("%s done, %s failed %s", w.text(done[at]), w.text(failed[at]), w.unit)
 		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), text})
 	}
 	for _, m := range merged(w.minutes, w.row) {
@@ -295,13 +341,13 @@ func (w *window) throughput() *chart {
 	return w.axis(c)
 }
 
-// lastRate writes the value a minute of the last step that is over, if the history has that step.
+// lastRate writes the value of the last step that is over, if the history has that step.
 func (w *window) lastRate(values []float64) string {
 	at := w.points - 2
 	if !slices.ContainsFunc(w.minutes, func(m inspect.MinuteStats) bool { return w.slot(m.At) == at }) {
 		return ""
 	}
-	return rate(values[at] / w.step.Minutes())
+	return w.text(values[at])
 }
 
 // maxTicks is the maximum number of steps of a scale.

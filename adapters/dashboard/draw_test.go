@@ -287,6 +287,45 @@ func TestAxisAndReadingHaveOneUnit(t *testing.T) {
 	}
 }
 
+// A month has a bar for each day of UTC, with the jobs of the whole day, and dates that no page writes in
+// another zone.
+func TestAMonthIsDrawnByDay(t *testing.T) {
+	today := epoch.Truncate(inspect.Day)
+	var days []inspect.MinuteStats
+	for ago := range 40 {
+		d := inspect.MinuteStats{At: today.Add(-time.Duration(ago) * inspect.Day), Processed: 1000, Failed: 2}
+		d.Wait.Observe(time.Second)
+		days = append(days, d)
+	}
+
+	w := monthOf(days, nil, epoch)
+	c := w.throughput()
+	if c.Unit != "a day" || c.Above != "1,000" || c.Points != 31 || len(c.Slots) != 31 || len(c.Rows) != 31 {
+		t.Errorf("the axis is %s, at most %s, with %d points, %d slots and %d rows",
+			c.Unit, c.Above, c.Points, len(c.Slots), len(c.Rows))
+	}
+	if got, want := c.Slots[30], (slot{30, today, "1,000 done, 2 failed a day"}); got != want {
+		t.Errorf("the last step is %+v, want %+v", got, want)
+	}
+	if c.Clock || c.Layout != dateLayout || len(c.Times) < 6 {
+		t.Errorf("the times are written as %q, in a local zone %t: %v", c.Layout, c.Clock, c.Times)
+	}
+	for _, m := range c.Times {
+		if m.Text != m.At.Format("2 Jan") || m.At != m.At.Truncate(inspect.Day) {
+			t.Errorf("the axis has %q at %v", m.Text, m.At)
+		}
+	}
+	if c.Heads[0] != "done in 1 d" || c.Rows[0].Cells[0] != "1,000" || c.Bars[0].Last != "1,000" {
+		t.Errorf("the table has %v of %v, and the legend %s", c.Rows[0].Cells, c.Heads, c.Bars[0].Last)
+	}
+	if wait := w.waits(); wait.Rows[30].Cells[0] == "" || wait.Lines[0].Gaps != "" {
+		t.Errorf("the waits are %+v", wait.Rows[30])
+	}
+	if c := monthOf(nil, nil, epoch).throughput(); !c.Empty || c.Words != "30 days" {
+		t.Errorf("a month without a job is %+v", c)
+	}
+}
+
 // A mark has the version and the time at its left. Marks whose labels would overlap share one.
 func TestMarksOfVersionsAreLabelled(t *testing.T) {
 	for name, tt := range map[string]struct {

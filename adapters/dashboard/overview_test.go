@@ -179,6 +179,41 @@ func (h *house) record(queue string, last time.Duration, done, failed uint64) {
 	}
 }
 
+// The page of a queue shows its history by day. It says so if that can't be read, and shows no empty
+// month then.
+func TestAQueueShowsItsDays(t *testing.T) {
+	h := newHouse(t, Options{})
+	says(t, h.get("/queue?q=orders&span=30d"), "Nothing has run in 30 days")
+	for range 20 {
+		h.advance(24 * time.Hour)
+		h.record("orders", 10*time.Minute, 600, 30)
+	}
+	page := h.get("/queue?q=orders&span=30d")
+	says(t, page, "1 h 24 h 30 days", "a day, in 30 days", "600 done, 30 failed a day", "done in 1 d", "Day, UTC")
+	if today := h.now.UTC().Format("2 Jan"); strings.Count(page, "<td>"+today+"</td>") != 2 {
+		t.Errorf("the tables have no row of %s", today)
+	}
+	saysNot(t, h.get("/queue?q=orders"), "a day", "30 failed a day")
+	saysNot(t, h.get("/queue?q=orders&span=1y"), "a day, in")
+
+	failed := false
+	h.store.onHistory = func() {
+		if failed {
+			h.store.historyFail = errors.New("no days")
+		}
+	}
+	h.get("/queue?q=orders") // the snapshot has the minutes
+	failed = true
+	says(t, h.get("/queue?q=orders&span=30d"), "The history can't be read: no days")
+	saysNot(t, h.get("/queue?q=orders&span=30d"), "Nothing has run")
+	h.store.onHistory, h.store.historyFail = nil, nil
+
+	h.store.away = []core.Shard{{Queue: "orders", Index: 0}}
+	page = h.get("/queue?q=orders&span=30d")
+	says(t, page, "The history can't be read: shard 0 holds all or part of it and can't be reached")
+	saysNot(t, page, "Nothing has run")
+}
+
 func TestOverviewSortsFiltersAndFolds(t *testing.T) {
 	h := newHouse(t, Options{})
 	for n := range 40 {

@@ -2,11 +2,13 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 )
@@ -158,14 +160,8 @@ func (c *call) queuePage() (*view, error) {
 		Unreached: s.unreachedOf(c.queue),
 		Map:       shardMapOf(stats, c.r.URL.Query().Get("by"), s.ownerNames()),
 		May:       c.may(),
-		Span:      "1 h",
 	}
-	if c.r.URL.Query().Get("span") == "24h" {
-		b.Span = "24 h"
-	}
-	for _, span := range []string{"1 h", "24 h"} {
-		b.Spans = append(b.Spans, tab{span, c.with("span", map[string]string{"24 h": "24h"}[span]), span == b.Span})
-	}
+	b.choose(c)
 
 	if a, known := s.view.Pauses[c.queue]; known {
 		b.Pause = &pauseOf{when{a.At, stats.Now}, a.Actor.Name, a.Actor.Reason}
@@ -191,24 +187,77 @@ func (c *call) queuePage() (*view, error) {
 	}
 	b.Schedules, b.Rate = c.blockOfQueue(s), c.rate(b.Servers)
 
-	if d := s.details[c.queue]; d != nil {
-		switch {
-		case d.failed != nil:
-			b.Why = c.errorText(c.queue, "", d.failed.Error())
-		case len(d.lacks) > 0:
-			b.Why = fmt.Sprintf("shard %d holds all or part of it and can't be reached", d.lacks[0].Index)
-		}
+	if w := c.charted(s, b); w != nil {
+		b.Done, b.Wait = w.throughput(), w.waits()
+	}
+	return &view{page: "queue", title: c.queue, live: true, body: b}, nil
+}
 
-		if d.failed == nil && len(d.hour)+len(d.day) > 0 || d.whole() {
-			w := hourOf(d.hour, s.view.Nodes, stats.Now)
-			if b.Span == "24 h" {
-				w = dayOf(d.day, s.view.Nodes, stats.Now)
-			}
-			b.Done, b.Wait = w.throughput(), w.waits()
+// spans are the times that the charts can show, with their values in the page's address.
+var spans = [...]struct{ text, value string }{{"1 h", ""}, {"24 h", "24h"}, {monthSpan, "30d"}}
+
+const monthSpan = "30 days"
+
+// choose sets the time that the charts show.
+func (b *queueBody) choose(c *call) {
+	chosen := c.r.URL.Query().Get("span")
+	for _, span := range spans {
+		if span.value == chosen {
+			b.Span = span.text
+		}
+	}
+	b.Span = cmp.Or(b.Span, spans[0].text)
+	for _, span := range spans {
+		b.Spans = append(b.Spans, tab{span.text, c.with("span", span.value), span.text == b.Span})
+	}
+}
+
+// charted returns the history that the charts show, or nil if it is unknown. Why then says the reason,
+// if there is one. It also does if a part of the history is missing.
+func (c *call) charted(s *snapshot, b *queueBody) *window {
+	d := s.details[c.queue]
+	if d == nil {
+		return nil
+	}
+	failed, lacks, known := d.failed, d.lacks, len(d.hour)+len(d.day) > 0
+	var month []inspect.MinuteStats
+	if b.Span == monthSpan {
+		if d.whole() {
+			month, lacks, failed = c.days()
+		}
+		known = len(month) > 0
+	}
+
+	switch {
+	case failed != nil:
+		b.Why = c.errorText(c.queue, "", failed.Error())
+		return nil
+	case len(lacks) > 0:
+		b.Why = fmt.Sprintf("shard %d holds all or part of it and can't be reached", lacks[0].Index)
+		if !known {
+			return nil
 		}
 	}
 
-	return &view{page: "queue", title: c.queue, live: true, body: b}, nil
+	switch b.Span {
+	case "24 h":
+		return dayOf(d.day, s.view.Nodes, b.Now)
+	case monthSpan:
+		return monthOf(month, s.view.Nodes, b.Now)
+	}
+	return hourOf(d.hour, s.view.Nodes, b.Now)
+}
+
+// days reads the history of the queue by day. Only this page shows it, so no snapshot has it.
+func (c *call) days() (days []inspect.MinuteStats, lacks []core.Shard, err error) {
+	ctx, end := context.WithTimeout(c.r.Context(), lookTime)
+	defer end()
+	began := time.Now()
+	defer func() { c.cost += time.Since(began) }()
+
+	days, err = c.looker.inspector.History(ctx, c.queue, inspect.HistoryOptions{Step: inspect.Day})
+	lacks, err = service.Partial(err)
+	return days, lacks, err
 }
 
 // queueSetting is a setting of a queue: the value that most of its servers have, and the servers that

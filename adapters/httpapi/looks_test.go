@@ -15,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/ports"
 )
 
 // Jobs that a lost server had claimed wait for the next one, in totals too.
@@ -248,6 +250,52 @@ func TestListsTakeTheirParameters(t *testing.T) {
 	}
 	refused(t, "by id",
 		answerOf(h.api, request(http.MethodGet, base+"/queues/plain/jobs?sort=id", "")), 409, "queue-mismatch")
+}
+
+// A step has a name, or is a duration.
+func TestHistoryHasSteps(t *testing.T) {
+	h := newHouse(t, Options{})
+	var records []ports.Record
+	for _, ago := range []time.Duration{0, time.Minute, 2 * time.Hour, 23 * time.Hour} {
+		records = append(records, ports.Record{
+			Queue: "orders", Minute: core.InstantOf(h.now.Add(-ago)).Minute(), Stats: core.Stats{Processed: 1},
+		})
+	}
+	if err := h.store.Record(t.Context(), ports.RecordRequest{Owner: "o", Records: records}); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, tt := range []struct {
+		query string
+		step  time.Duration
+	}{
+		{"", time.Minute},
+		{"?step=minute", time.Minute},
+		{"?step=hour", time.Hour},
+		{"?step=day", inspect.Day},
+		{"?step=24h", inspect.Day},
+		{"?step=15m", 15 * time.Minute},
+	} {
+		got := map[time.Time]uint64{}
+		for _, row := range get[list[historyRow]](h, "/queues/orders/history"+tt.query).Items {
+			got[row.At] = row.Processed
+		}
+		want := map[time.Time]uint64{}
+		for _, r := range records {
+			want[r.Minute.Time().Truncate(tt.step)]++
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.query, diff)
+		}
+	}
+
+	for step, problem := range map[string]string{
+		"week": "bad-request", "1d": "bad-request",
+		"25h": "invalid-options", "90s": "invalid-options", "-1m": "invalid-options",
+	} {
+		target := "/queues/orders/history?step=" + step
+		refused(t, target, answerOf(h.api, request(http.MethodGet, base+target, "")), 400, problem)
+	}
 }
 
 // The same rows come in each format, and the values beside them come in headers.

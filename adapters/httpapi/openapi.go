@@ -195,6 +195,8 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[time.Duration]():
 		return object{"type": "string", "description": "as 5m"}
+	case reflect.TypeFor[service.Step]():
+		return object{"type": "string", "description": service.StepForms}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{"type": "object"}
 	case reflect.TypeFor[service.AnyJSON]():

@@ -131,6 +131,12 @@ func (p *parameter) set(field reflect.Value, text string) error {
 			return invalid("a duration such as 5m")
 		}
 		field.SetInt(int64(d))
+	case service.Step:
+		step, ok := service.ParseStep(text)
+		if !ok {
+			return invalid(service.StepForms)
+		}
+		field.SetInt(int64(step))
 	default:
 		return service.ProblemBadRequest.With("%s can't be read", p.name)
 	}

@@ -94,7 +94,7 @@ func table() []route {
 		polled(routeOf("/queues", "The queues", service.Queues)),
 		polled(routeOf("/queues/{queue}", "Sizes and lag of a queue and of each of its shards", service.QueueStats)),
 		polled(routeOf("/queues/{queue}/history",
-			"Results of a queue's jobs, by minute or a longer step", service.History)),
+			"Results of a queue's jobs, by minute, by day or another step", service.History)),
 		polled(routeOf("/queues/{queue}/jobs", "The queued jobs", service.Jobs)),
 		polled(routeOf("/queues/{queue}/claimed", "The jobs that servers have claimed", service.Claimed)),
 		polled(routeOf("/queues/{queue}/morgue", "The dead letters", service.Morgue)),

@@ -69,7 +69,8 @@ type queueRow struct {
 }
 
 type historyRow struct {
-	Processed uint64 `json:"processed"`
+	At        time.Time `json:"at"`
+	Processed uint64    `json:"processed"`
 }
 
 type nodeRow struct {

@@ -11,13 +11,22 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// history is the owners' counts of a queue, by minute.
+// history is the owners' counts of a queue, by minute, and their sums by day.
 type history struct {
 	mu      sync.Mutex
 	records map[recordKey]core.Stats
+	days    map[core.Instant]*dayCounts
 	// pruned is the first minute that was kept when records were last removed. Records are kept for
 	// an hour longer than they are listed, so that a clock that is set back hides nothing.
 	pruned core.Instant
+}
+
+// dayCounts is the sum of the minutes of a day.
+type dayCounts struct {
+	core.Stats
+	// open is after the last of its minutes that has lost records. These stay counted, so records of
+	// minutes before open are ignored.
+	open core.Instant
 }
 
 // recordKey identifies a record of a queue.
@@ -63,19 +72,57 @@ func (h *history) record(owner string, r *ports.Record, now core.Instant) {
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if kept := listedFrom(now).Add(-time.Hour); kept > h.pruned {
-		maps.DeleteFunc(h.records, func(k recordKey, _ core.Stats) bool { return k.minute < kept })
-		h.pruned = kept
+	h.prune(now)
+	day := h.day(r.Minute.Day(), now)
+	if r.Minute < day.open {
+		return
 	}
 
 	key := recordKey{r.Minute, owner}
-	if known := h.records[key]; r.Stats.Counted() <= known.Counted() {
+	known := h.records[key]
+	if r.Stats.Counted() <= known.Counted() {
 		return
 	}
 	if h.records == nil {
 		h.records = make(map[recordKey]core.Stats)
 	}
 	h.records[key] = r.Stats
+	day.Add(&r.Stats)
+	day.Subtract(&known)
+}
+
+// prune removes the records of minutes that are no longer kept.
+func (h *history) prune(now core.Instant) {
+	kept := listedFrom(now).Add(-time.Hour)
+	if kept == h.pruned {
+		return
+	}
+	h.pruned = kept
+	maps.DeleteFunc(h.records, func(k recordKey, _ core.Stats) bool {
+		if k.minute >= kept {
+			return false
+		}
+		if day := h.days[k.minute.Day()]; day != nil {
+			day.open = max(day.open, k.minute+1)
+		}
+		return true
+	})
+}
+
+// day returns the counts of a day. For a new one it may remove another day.
+func (h *history) day(start, now core.Instant) *dayCounts {
+	day := h.days[start]
+	if day == nil {
+		if h.days == nil {
+			h.days = make(map[core.Instant]*dayCounts)
+		}
+		day = &dayCounts{}
+		h.days[start] = day
+		if len(h.days) > storekit.DaysStored {
+			delete(h.days, storekit.FarthestDay(maps.Keys(h.days), now))
+		}
+	}
+	return day
 }
 
 // History implements [ports.Inspector].
@@ -91,8 +138,14 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	sums := storekit.NewHistory(r, s.b.now())
 	q.history.mu.Lock()
 	defer q.history.mu.Unlock()
-	for key, stats := range q.history.records {
-		sums.Add(key.minute, &stats)
+	if r.Step == ports.Day {
+		for start, day := range q.history.days {
+			sums.Add(start, &day.Stats)
+		}
+	} else {
+		for key, stats := range q.history.records {
+			sums.Add(key.minute, &stats)
+		}
 	}
 	return ports.HistoryReply{Minutes: sums.List()}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 func TestHistoryKeepsADayAndAnHour(t *testing.T) {
@@ -38,5 +39,40 @@ func TestHistoryTakesADayAndAnHour(t *testing.T) {
 		if got := takesRecord(at, now); got != want {
 			t.Errorf("a record of %d is taken: %t", at-noon, got)
 		}
+	}
+}
+
+func TestHistoryKeepsThirtyThreeDays(t *testing.T) {
+	const start core.Instant = 1_800_000_000_000_000
+	var h history
+	end := start.Minute()
+	for i := range 60 {
+		end = start.Minute().Add(time.Duration(i) * ports.Day)
+		h.record("n1", &ports.Record{Queue: "orders", Minute: end, Stats: core.Stats{Processed: 1}}, end)
+	}
+
+	if len(h.days) != storekit.DaysStored {
+		t.Fatalf("%d days are kept, want %d", len(h.days), storekit.DaysStored)
+	}
+	for day, counts := range h.days {
+		if day < end.Day().Add(-32*ports.Day) || counts.Processed != 1 {
+			t.Errorf("day %d is kept, with %d jobs, at %d", day, counts.Processed, end)
+		}
+	}
+}
+
+// A clock that is ahead for a moment removes records, but not for as long as it was ahead.
+func TestHistoryRemovesRecordsAfterTheClockWasAhead(t *testing.T) {
+	const start core.Instant = 1_800_000_000_000_000
+	var h history
+	record := func(at core.Instant) {
+		h.record("n1", &ports.Record{Queue: "orders", Minute: at.Minute(), Stats: core.Stats{Processed: 1}}, at)
+	}
+	record(start.Add(1000 * ports.Day))
+	for i := range 3 * 24 {
+		record(start.Add(time.Duration(i) * time.Hour))
+	}
+	if len(h.records) > 28 {
+		t.Errorf("%d records are kept of three days by the hour, want those of 26 hours", len(h.records))
 	}
 }

@@ -112,8 +112,8 @@ func ownTables(g tableGroup) []string {
 		return []string{"jobs", "payloads"}
 	}
 	return []string{
-		"actions", "claimed", "count_changes", "dead_groups", "dead_letter_payloads", "dead_letters",
-		"identity", "inbox", "limiters", "minute_records", "nodes", "past", "permits", "quarantine", "queues",
+		"actions", "claimed", "count_changes", "day_records", "dead_groups", "dead_letter_payloads",
+		"dead_letters", "identity", "inbox", "limiters", "minute_records", "nodes", "past", "permits", "quarantine", "queues",
 		"schedule_names", "schedules", "shards", "tracked", "turn_log",
 	}
 }

@@ -65,7 +65,7 @@ func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) er
 	err := s.eachShard(ctx, q, func(shard core.Shard) exchange.Call {
 		keys := s.firstKeys(shard, allKeys)
 		if shard.Index == 0 {
-			keys = append(append(keys, s.historyKeys(shard.Queue)...), s.trackedKey(shard.Queue))
+			keys = append(append(keys, s.historyKeys(shard.Queue)...), s.daysKey(shard.Queue), s.trackedKey(shard.Queue))
 		}
 		return exchange.Call{Script: forgetShardScript, Keys: keys, Args: []any{s.now(), boolArg(remove)}}
 	}, func(shard core.Shard, value any) error {

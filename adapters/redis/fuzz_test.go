@@ -58,7 +58,8 @@ func FuzzReply(f *testing.F) {
 		_, _ = parseStatuses(&r)
 
 		var sums *storekit.History
-		_ = addHour(&sums, &ports.HistoryRequest{}, value)
+		_ = addHistory(&sums, &ports.HistoryRequest{}, value)
+		_ = addHistory(&sums, &ports.HistoryRequest{Step: ports.Day}, value)
 		o := exchange.Outcome{Value: value}
 		_, _, _ = addRows(&o, jobKind, map[string]row[core.Job]{})
 		_, _, _ = addRows(&o, deadKind, map[string]row[core.DeadLetter]{})

@@ -21,8 +21,9 @@ const historyHours = 27
 // historyScripts is the largest number of scripts in one exchange; each reads an hour.
 const historyScripts = 8
 
-// An hour and a minute, in microseconds.
+// A day, an hour and a minute, in microseconds.
 const (
+	dayMicros    = int64(ports.Day / time.Microsecond)
 	hourMicros   = int64(time.Hour / time.Microsecond)
 	minuteMicros = int64(time.Minute / time.Microsecond)
 )
@@ -41,6 +42,9 @@ func (s *Store) historyKeys(queue string) []any {
 	}
 	return keys
 }
+
+// daysKey names the counts of a queue by day. It is in the slot of the queue's first shard.
+func (s *Store) daysKey(queue string) string { return s.base(core.Shard{Queue: queue}) + "days" }
 
 // Record implements [ports.Registry]. It looks a record's queue up in the queue's first shard.
 func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
@@ -68,7 +72,8 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []exchange.Call {
 
 		hour := int64(one.Minute) / hourMicros
 		if last == nil || last.Queue != one.Queue || int64(last.Minute)/hourMicros != hour {
-			keys := append(s.someKeys(core.Shard{Queue: one.Queue}, keyMeta), s.historyKey(one.Queue, hour))
+			keys := append(s.someKeys(core.Shard{Queue: one.Queue}, keyMeta),
+				s.historyKey(one.Queue, hour), s.daysKey(one.Queue))
 			calls = append(calls, exchange.Call{Script: recordScript, Keys: keys, Args: []any{s.now(), r.Owner, hour}})
 		}
 
@@ -80,8 +85,8 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []exchange.Call {
 	return calls
 }
 
-// History implements [ports.Inspector]. It leaves out a record that can't be read. All hours are in
-// the slot of the queue's first shard. The call also queries some other shards. When one of these
+// History implements [ports.Inspector]. It leaves out a record that can't be read. All hours and the
+// days are in the slot of the queue's first shard. The call also queries some other shards. When one of these
 // has answered, it waits only a short time for the server of the first shard.
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if err := r.Validate(); err != nil {
@@ -96,15 +101,8 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 
 	var sums *storekit.History
 	var lost storekit.Lost
-	for hours := range slices.Chunk(s.askedHours(&r), historyScripts) {
-		var calls []exchange.Call
-		for _, key := range hours {
-			calls = append(calls, exchange.Call{
-				Script: historyScript,
-				Keys:   []any{key},
-				Args:   []any{s.now(), int64(r.From), int64(r.To)},
-			})
-		}
+	for reads := range slices.Chunk(s.historyCalls(&r), historyScripts) {
+		calls := reads // a chunk has no room, so an append copies it
 		for _, shard := range beside {
 			calls = append(calls, s.read(shard, "exists", keyMeta))
 		}
@@ -112,12 +110,12 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
 			err := o.Err
 			switch {
-			case i >= len(hours) && err != nil:
-				err = lost.Add(ctx, beside[i-len(hours)], err)
+			case i >= len(reads) && err != nil:
+				err = lost.Add(ctx, beside[i-len(reads)], err)
 			case err != nil:
 				err = lost.Add(ctx, first, err)
-			case i < len(hours):
-				err = addHour(&sums, &r, o.Value)
+			case i < len(reads):
+				err = addHistory(&sums, &r, o.Value)
 			}
 			if err != nil {
 				return ports.HistoryReply{}, err
@@ -147,6 +145,24 @@ func historyReply(sums *storekit.History, lost *storekit.Lost, asked []core.Shar
 	return reply, nil
 }
 
+// historyCalls returns the calls that read what a request includes: the days, or the minutes of each
+// hour.
+func (s *Store) historyCalls(r *ports.HistoryRequest) []exchange.Call {
+	if r.Step == ports.Day {
+		return []exchange.Call{{Script: daysScript, Keys: []any{s.daysKey(r.Queue)}, Args: []any{s.now()}}}
+	}
+
+	var calls []exchange.Call
+	for _, key := range s.askedHours(r) {
+		calls = append(calls, exchange.Call{
+			Script: historyScript,
+			Keys:   []any{key},
+			Args:   []any{s.now(), int64(r.From), int64(r.To)},
+		})
+	}
+	return calls
+}
+
 // askedHours returns the keys of the hours that a request includes: all hours unless the request
 // surely includes fewer, and at least one.
 func (s *Store) askedHours(r *ports.HistoryRequest) []any {
@@ -161,13 +177,16 @@ func (s *Store) askedHours(r *ports.HistoryRequest) []any {
 	return keys
 }
 
-// addHour adds the reply of the history script for an hour. The first reply sets the present time,
-// from which on the kept minutes are counted.
-func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) error {
+// addHistory adds the reply of a script of historyCalls. The first reply sets the present time, from
+// which on the kept minutes are counted.
+func addHistory(sums **storekit.History, request *ports.HistoryRequest, value any) error {
 	r := record.ReplyOf(value)
 	now := core.Instant(r.Int())
 	if *sums == nil {
 		*sums = storekit.NewHistory(*request, now)
+	}
+	if request.Step == ports.Day {
+		return addDays(*sums, &r)
 	}
 	if !r.More() {
 		return r.Err()
@@ -177,6 +196,20 @@ func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) 
 	for r.More() {
 		_ = r.Text()
 		addBlock(*sums, start, []byte(r.Text()))
+	}
+	return r.Err()
+}
+
+// addDays adds the rest of the reply of the script days: see lua/lib/days.lua. It leaves out a day
+// that can't be read.
+func addDays(sums *storekit.History, r *record.Reply) error {
+	const head = 3
+	for r.More() {
+		day, value := r.Text(), []byte(r.Text())
+		n, err := strconv.ParseInt(day, 10, 64)
+		if err == nil && n >= 0 && n <= int64(core.MaxInstant)/dayMicros && len(value) >= head {
+			_ = sums.AddEncoded(core.Instant(n*dayMicros), value[head:])
+		}
 	}
 	return r.Err()
 }

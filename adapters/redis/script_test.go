@@ -35,6 +35,7 @@ var scriptFlags = map[string]struct {
 	"cancel":             {cancelScript, passesWhenFull},
 	"change_schedules":   {changeSchedulesScript, refusedWhenFull},
 	"claimed":            {claimedScript, onlyReads},
+	"days":               {daysScript, onlyReads},
 	"declare":            {declareScript, passesWhenFull},
 	"delete":             {deleteScript, passesWhenFull},
 	"configure":          {configureScript, passesWhenFull},

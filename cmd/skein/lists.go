@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -191,7 +192,7 @@ func orElse[T any](items iter.Seq2[T, error], err error) iter.Seq2[T, error] {
 	}
 }
 
-// parseTime parses a time, or an age such as 24h.
+// parseTime parses a time, or an age such as 24h or 7d.
 func parseTime(flag, text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return t, nil
@@ -199,8 +200,13 @@ func parseTime(flag, text string) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return time.Now().Add(-ago), nil
 	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Now().Add(-time.Duration(n) * inspect.Day), nil
+		}
+	}
 	return time.Time{}, fmt.Errorf("%w: %s %s; give a time such as 2026-01-02T15:04:05Z, or how long ago, "+
-		"such as 90m", errUsage, flag, text)
+		"such as 90m or 7d", errUsage, flag, text)
 }
 
 // parseTimeOrDate parses a time, an age, or a date, which is its midnight in the time zone with

@@ -16,10 +16,30 @@ func (c *call) queues(*NoQuery) (*List[inspect.Queue], error) {
 }
 
 type historyQuery struct {
-	From time.Time     `query:"from" doc:"where to begin; by default 24 hours ago"`
-	To   time.Time     `query:"to" doc:"where to end, exclusive"`
-	Step time.Duration `query:"step" default:"1m" doc:"the time of a row, in whole minutes"`
+	From time.Time `query:"from" doc:"where to begin; by default 24 hours ago, or 30 days ago for days"`
+	To   time.Time `query:"to" doc:"where to end, exclusive"`
+	Step Step      `query:"step" default:"minute" doc:"the time of a row: minute, hour, day (whole days of UTC), or whole minutes such as 15m"`
 }
+
+// Step is the time of a row of a history. See [ParseStep].
+type Step time.Duration
+
+// ParseStep returns the step of a text: minute, hour, day or a duration. ok is false for another text.
+func ParseStep(text string) (step Step, ok bool) {
+	switch text {
+	case "minute":
+		return Step(time.Minute), true
+	case "hour":
+		return Step(time.Hour), true
+	case "day":
+		return Step(inspect.Day), true
+	}
+	d, err := time.ParseDuration(text)
+	return Step(d), err == nil
+}
+
+// StepForms are the texts that [ParseStep] reads, for people.
+const StepForms = "minute, hour, day, or a duration of whole minutes such as 15m"
 
 // HistoryRow is a minute or a step. Times are in seconds.
 type HistoryRow struct {
@@ -37,7 +57,11 @@ type HistoryRow struct {
 }
 
 func (c *call) history(q *historyQuery) (*List[HistoryRow], error) {
-	minutes, err := c.inspector.History(c.ctx, c.queue, inspect.HistoryOptions{From: q.From, To: q.To, Step: q.Step})
+	minutes, err := c.inspector.History(c.ctx, c.queue, inspect.HistoryOptions{
+		From: q.From,
+		To:   q.To,
+		Step: time.Duration(q.Step),
+	})
 	unreached, err := c.partial(err)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -15,6 +16,24 @@ import (
 // listedFrom returns the first minute that a store lists at now.
 func listedFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
 
+// DaysStored is the largest number of days that a store keeps of a queue: the listed ones, the next
+// day, in which a record may be ahead, and one more, so that a clock that is set back hides nothing.
+const DaysStored = ports.DaysKept + 3
+
+// FarthestDay returns the day that is farthest from the present one: the day to remove if there are
+// more than [DaysStored]. Of two days it returns the earlier one. It returns the present day if
+// there are no others.
+func FarthestDay(days iter.Seq[core.Instant], now core.Instant) core.Instant {
+	farthest := now.Day()
+	for day := range days {
+		d, most := day.Sub(now.Day()).Abs(), farthest.Sub(now.Day()).Abs()
+		if d > most || d == most && day < farthest {
+			farthest = day
+		}
+	}
+	return farthest
+}
+
 // History sums up records for the reply of [ports.Inspector].History. Make it with [NewHistory]. It
 // is not safe for concurrent use.
 type History struct {
@@ -23,13 +42,22 @@ type History struct {
 	steps    map[core.Instant]*core.Stats
 }
 
-// NewHistory returns a History without records, for a valid request at now.
+// NewHistory returns a History without records, for a valid request at now. For a Step of a
+// [ports.Day] the store adds its days, each in the place of a minute.
 func NewHistory(r ports.HistoryRequest, now core.Instant) *History {
-	to := r.To
-	if to == 0 {
-		to = core.MaxInstant + 1
+	h := &History{
+		request: r,
+		from:    max(r.From, listedFrom(now)),
+		to:      r.To,
+		steps:   make(map[core.Instant]*core.Stats),
 	}
-	return &History{request: r, from: max(r.From, listedFrom(now)), to: to, steps: make(map[core.Instant]*core.Stats)}
+	if r.Step == ports.Day {
+		h.from = max(max(0, r.From).Day(), now.Day().Add(-ports.DaysKept*ports.Day))
+	}
+	if r.To == 0 {
+		h.to = core.MaxInstant + 1
+	}
+	return h
 }
 
 // step returns the sum that a minute belongs to, or nil if the minute is not requested.
@@ -107,6 +135,15 @@ func AppendStats(b []byte, s *core.Stats) []byte {
 	}
 
 	return b
+}
+
+// ReadStats returns the statistics that [AppendStats] has encoded.
+func ReadStats(b []byte) (core.Stats, error) {
+	var s core.Stats
+	if err := addEncoded(&s, b); err != nil {
+		return core.Stats{}, err
+	}
+	return s, nil
 }
 
 var errStats = errors.New("the stored statistics are damaged")

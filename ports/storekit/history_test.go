@@ -1,6 +1,7 @@
 package storekit_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -132,4 +133,74 @@ func TestTheNewestRecordsAreStored(t *testing.T) {
 	if given[0].Queue != "b" {
 		t.Error("the caller's records have changed")
 	}
+}
+
+func TestHistoryListsWholeDays(t *testing.T) {
+	day := noon.Day()
+	now := day.Add(30*ports.Day + time.Hour)
+	list := func(r ports.HistoryRequest) (listed []int) {
+		r.Step = ports.Day
+		h := storekit.NewHistory(r, now)
+		for n := -2; n <= 32; n++ {
+			h.Add(day.Add(time.Duration(n)*ports.Day), &core.Stats{Processed: 1})
+		}
+		for _, m := range h.List() {
+			listed = append(listed, int(m.At.Sub(day)/ports.Day))
+		}
+		return listed
+	}
+
+	for _, tt := range []struct {
+		from, to    core.Instant
+		first, last int
+	}{
+		{0, 0, 0, 32},
+		{-1, 0, 0, 32},
+		{noon, noon.Add(ports.Day), 0, 1},
+		{day.Add(3*ports.Day - 1), day.Add(5 * ports.Day), 2, 4},
+		{day.Add(-ports.Day), day + 1, 0, 0},
+	} {
+		listed := list(ports.HistoryRequest{From: tt.from, To: tt.to})
+		if len(listed) != tt.last-tt.first+1 || listed[0] != tt.first || listed[len(listed)-1] != tt.last {
+			t.Errorf("from %d to %d the days %d are listed, want %d to %d", tt.from, tt.to, listed, tt.first, tt.last)
+		}
+	}
+}
+
+func TestTheFarthestDayGoes(t *testing.T) {
+	now := noon.Add(40 * ports.Day)
+	days := func(offsets ...int) (all []core.Instant) {
+		for _, n := range offsets {
+			all = append(all, now.Day().Add(time.Duration(n)*ports.Day))
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		offsets []int
+		want    int
+	}{
+		{[]int{-1, 0, 1}, -1},
+		{[]int{1, -1, 0}, -1},
+		{[]int{-5, -31, 0, 1}, -31},
+		{[]int{-31, 400, 0}, 400},
+		{[]int{0}, 0},
+		{nil, 0},
+	} {
+		if got := storekit.FarthestDay(slices.Values(days(tt.offsets...)), now); got != days(tt.want)[0] {
+			t.Errorf("of %d days from today, %d goes, want %d", tt.offsets, got.Sub(now.Day())/ports.Day, tt.want)
+		}
+	}
+}
+
+func TestReadStatsReadsWhatAppendStatsWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawStats(t)
+		encoded := storekit.AppendStats(nil, s)
+		if got, err := storekit.ReadStats(encoded); err != nil || got != *s {
+			t.Fatalf("got %+v, %v; want %+v", got, err, *s)
+		}
+		if got, err := storekit.ReadStats(encoded[:len(encoded)-1]); err == nil || got != (core.Stats{}) {
+			t.Fatalf("of a part of it: %+v, %v", got, err)
+		}
+	})
 }

@@ -59,12 +59,21 @@ func (m *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	}
 
 	var list []ports.MinuteStats
+	// The model keeps all records, so a day is the sum of its minutes.
+	from := max(r.From, m.keptFrom())
+	if r.Step == ports.Day {
+		from = max(max(0, r.From).Day(), m.Now().Day().Add(-ports.DaysKept*ports.Day))
+	}
 	for key, stats := range q.records {
-		if key.minute < max(r.From, m.keptFrom()) || r.To != 0 && key.minute >= r.To {
+		at := r.StepOf(key.minute)
+		start := key.minute
+		if r.Step == ports.Day {
+			start = at
+		}
+		if start < from || r.To != 0 && start >= r.To {
 			continue
 		}
 
-		at := r.StepOf(key.minute)
 		i := slices.IndexFunc(list, func(s ports.MinuteStats) bool { return s.At == at })
 		if i < 0 {
 			i = len(list)

@@ -16,6 +16,7 @@ import (
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // jobsCounted returns how many jobs the queue orders has by the statistics and by the tables.
@@ -228,6 +229,34 @@ func TestPostgresADamagedNodeOrMinuteHidesNoOther(t *testing.T) {
 	w.must(err)
 	w.same("minutes", len(history.Minutes), 1)
 	w.same("processed", history.Minutes[0].Stats.Processed, uint64(7))
+}
+
+// A queue has at most 33 days. The table refuses a day that can't be read.
+func TestPostgresKeepsThirtyThreeDays(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	ctx := t.Context()
+	insert := func(sums string) error {
+		_, err := w.pool.Exec(ctx, fmt.Sprintf(`INSERT INTO %[1]s.day_records
+			SELECT q.id, n * 86400000000, %[2]s FROM %[1]s.queues q CROSS JOIN generate_series(1, 60) n`, w.schema, sums))
+		return err
+	}
+	for _, damaged := range []string{`'{}'`, `'{1,2}'`, `array_fill(NULL::float8, ARRAY[134])`} {
+		if err := insert(damaged); err == nil {
+			t.Errorf("the table has a day with the sums %s", damaged)
+		}
+	}
+	w.must(insert(`array_fill(1::float8, ARRAY[134])`))
+
+	minute := core.InstantOf(time.Now()).Minute()
+	w.must(w.store.Record(ctx, ports.RecordRequest{
+		Owner: "o", Records: []ports.Record{{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 7}}},
+	}))
+	var kept int
+	var first int64
+	w.must(w.pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*), min(day) FROM %s.day_records`, w.schema)).Scan(&kept, &first))
+	w.same("days kept", kept, storekit.DaysStored)
+	w.same("the first of them", first/int64(ports.Day/time.Microsecond), int64(60-storekit.DaysStored+2))
 }
 
 // A column failures that another program has damaged stops neither the turns and acquires of its

@@ -228,7 +228,7 @@ func TestPostgresForgetLeavesNothing(t *testing.T) {
 	g.must(g.store.Forget(t.Context(), "orders"))
 	for _, table := range []string{
 		"queues", "shards", "turn_log", "count_changes", "jobs", "payloads", "dead_letters",
-		"dead_letter_payloads", "claimed", "inbox", "minute_records",
+		"dead_letter_payloads", "claimed", "inbox", "minute_records", "day_records",
 	} {
 		var n int
 		g.must(g.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+g.schema+`.`+table).Scan(&n))

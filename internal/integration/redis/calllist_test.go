@@ -404,6 +404,10 @@ func readCalls() []scriptCall {
 			_, err := w.store.History(w.t.Context(), ports.HistoryRequest{Queue: "orders"})
 			return err
 		}),
+		read("history by day", "days", func(w *worker) error {
+			_, err := w.store.History(w.t.Context(), ports.HistoryRequest{Queue: "orders", Step: ports.Day})
+			return err
+		}),
 		read("claimed", "claimed", func(w *worker) error {
 			_, err := w.store.Claimed(w.t.Context(), page)
 			return err

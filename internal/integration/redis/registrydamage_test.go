@@ -3,8 +3,10 @@ package redis_test
 import (
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // A record of a node or of a permit that can't be read makes no call of other nodes fail.
@@ -156,5 +159,80 @@ func TestRedisADamagedMinuteHidesNoOther(t *testing.T) {
 				t.Errorf("History: %+v, %v; want the minute of the other node", history, err)
 			}
 		})
+	}
+}
+
+// A day that can't be read hides no other, and begins anew.
+func TestRedisADamagedDayHidesNoOther(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"empty": "", "no statistics": "\x00\x00\x01", "a number without end": "\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"a bucket beyond the last": "\x00\x00\x00\x01\x01\x01\x01" + strings.Repeat("\x00", 16) + "\xff\x7f\x01\x00\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorker(t, testservers.OwnRedis(t), false)
+			ctx, now := t.Context(), core.InstantOf(frozenNow)
+			record := func(minute core.Instant) {
+				t.Helper()
+				must(t, w.store.Record(ctx, ports.RecordRequest{Owner: "n1", Records: []ports.Record{
+					{Queue: "orders", Minute: minute.Minute(), Stats: core.Stats{Processed: 7}},
+				}}))
+			}
+			const key = "skein:{orders/0}:days"
+			today := strconv.FormatInt(frozenNow.Unix()/86400, 10)
+			must(t, w.client.HSet(ctx, key, today, damage, "x", damage, "-5", damage).Err())
+			record(now.Add(-time.Hour))
+			record(now)
+			history, err := w.store.History(ctx, ports.HistoryRequest{Queue: "orders", Step: ports.Day})
+			if err != nil || len(history.Minutes) != 1 || history.Minutes[0].Processed != 14 {
+				t.Errorf("History: %+v, %v; want a day with 14 jobs", history, err)
+			}
+		})
+	}
+}
+
+// The hour of a record that Redis has lost counts once in its day.
+func TestRedisALostHourCountsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorker(t, testservers.OwnRedis(t), false)
+	ctx, minute := t.Context(), core.InstantOf(frozenNow).Minute()
+	record := func(minute core.Instant) {
+		t.Helper()
+		must(t, w.store.Record(ctx, ports.RecordRequest{Owner: "n1", Records: []ports.Record{
+			{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 7}},
+		}}))
+	}
+	record(minute)
+	must(t, w.client.Del(ctx, w.client.Keys(ctx, "skein:{orders/0}:h*").Val()...).Err())
+	record(minute)
+	record(minute.Add(-2 * time.Hour))
+	var total uint64
+	history, err := w.store.History(ctx, ports.HistoryRequest{Queue: "orders", Step: ports.Day})
+	must(t, err)
+	for _, day := range history.Minutes {
+		total += day.Processed
+	}
+	if total != 14 {
+		t.Errorf("%d jobs are counted by day, want 14", total)
+	}
+}
+
+// A queue has at most 33 days, in one key.
+func TestRedisKeepsThirtyThreeDays(t *testing.T) {
+	t.Parallel()
+	client, now := testservers.OwnRedis(t), frozenNow
+	store := redis.New(client, redis.Options{Clock: func() time.Time { return now }})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	for range 60 {
+		now = now.Add(ports.Day)
+		must(t, store.Record(t.Context(), ports.RecordRequest{Owner: "n1", Records: []ports.Record{
+			{Queue: "orders", Minute: core.InstantOf(now).Minute(), Stats: core.Stats{Processed: 1}},
+		}}))
+	}
+	days := client.HKeys(t.Context(), "skein:{orders/0}:days").Val()
+	slices.Sort(days)
+	if len(days) != storekit.DaysStored || days[0] != strconv.FormatInt(now.Unix()/86400-32, 10) {
+		t.Errorf("the days %v are kept, want the last 33", days)
 	}
 }

@@ -17,7 +17,7 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.arrivals_of, {sc
   {schema}.unfit_session, {schema}.unite_tags, {schema}.unpark;
 DROP VIEW {schema}.reply;
 DROP TYPE {schema}.step_reply, {schema}.settlement;
-DROP TABLE {schema}.actions, {schema}.tracked, {schema}.claimed, {schema}.count_changes, {schema}.dead_groups, {schema}.dead_letter_payloads, {schema}.dead_letters,
+DROP TABLE {schema}.actions, {schema}.tracked, {schema}.claimed, {schema}.count_changes, {schema}.day_records, {schema}.dead_groups, {schema}.dead_letter_payloads, {schema}.dead_letters,
   {schema}.identity, {schema}.minute_records, {schema}.inbox, {schema}.jobs, {schema}.nodes, {schema}.past, {schema}.payloads, {schema}.permits, {schema}.limiters, {schema}.turn_log,
   {schema}.quarantine, {schema}.schedule_names, {schema}.schedules, {schema}.shards, {schema}.queues;
 DROP TYPE {schema}.arrival_kind;

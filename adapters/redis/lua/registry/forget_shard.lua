@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Reports whether a shard is empty and free, and, if it is, removes it on request.
--- KEYS: all of the shard, and of the first one those of the history and tracked too
+-- KEYS: all of the shard, and of the first one those of the history, days and tracked too
 -- ARGV: 1 now or '', 2 remove (1 or 0)
 -- Returns {'ok'}, {'unknown'}, {'jobs'}, or {'held', owner, remaining}
 -- Uses: clock, current_token.

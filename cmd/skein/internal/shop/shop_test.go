@@ -36,6 +36,7 @@ func TestTheShopHasADayBehindItAndOneTroubleOfEachKind(t *testing.T) {
 			"who served them died":              l.queue("reports").Orphaned == 2 && l.states["gone"] == 1,
 			"three servers, not all of a kind":  l.states["alive"] == 3 && len(l.versions) == 2,
 			"a day of orders was counted":       len(l.history) > 1400,
+			"a month of orders was counted":     len(l.days) > inspect.DaysKept-1,
 			"something is scheduled":            l.scheduled > 50,
 			"an order is at its last retry":     l.atLast == 1,
 			"mails that were sent have records": l.records > 0,
@@ -59,6 +60,7 @@ type looked struct {
 	versions  map[string]bool
 	groups    []inspect.Group
 	history   []inspect.MinuteStats
+	days      []inspect.MinuteStats
 	scheduled int
 	atLast    int
 	records   int // of sent mails, with results
@@ -89,6 +91,8 @@ func look(ctx context.Context, t *testing.T, i *inspect.Inspector) looked {
 	l.groups = groups.Groups
 
 	l.history, err = i.History(ctx, "orders", inspect.HistoryOptions{})
+	must(t, err)
+	l.days, err = i.History(ctx, "orders", inspect.HistoryOptions{Step: inspect.Day})
 	must(t, err)
 
 	for j, err := range i.Jobs(ctx, "emails", inspect.ListOptions{Fresh: true}) {

@@ -5,7 +5,7 @@
 //   - registry.go is about the list of servers.
 //   - permits.go is about the permits of a queue with a limit.
 //   - limiter.go is about the rates of queues and of their keys.
-//   - history.go is about the counts of servers by minute.
+//   - history.go is about the counts of servers by minute, and days.go about their sums by day.
 //   - audit.go is about the log of operators' actions, and tracked.go about ids to watch.
 //   - identity.go is about the id of the store.
 //   - wakeups.go is about hints of earlier work.
@@ -30,6 +30,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "permits", Cases: permitCases()},
 		{Name: "rates", Cases: limiterCases()},
 		{Name: "history", Cases: historyCases()},
+		{Name: "days", Cases: dayCases()},
 		{Name: "store", Cases: storeCases()},
 	}
 
