@@ -577,7 +577,7 @@ func brokenStores() []brokenStore {
 func allBroken() []brokenStore {
 	return slices.Concat(
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(),
-		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(), brokenTracked(),
+		brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(), brokenMarks(), brokenTracked(),
 		brokenIdentity(), brokenCalendars(), brokenSettings(), brokenLimiters(),
 	)
 }

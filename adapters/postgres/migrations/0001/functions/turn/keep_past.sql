@@ -9,7 +9,7 @@ BEGIN
     SELECT s.id, s.past FROM unnest(p_settlements) s WHERE NOT (s.past IS NULL)
   ), former AS MATERIALIZED (
     SELECT f.size FROM done d, LATERAL (
-      SELECT coalesce(octet_length(p.result), 0) AS size FROM {schema}.past p WHERE p.shard = p_shard AND p.id = d.id FOR UPDATE
+      SELECT coalesce(octet_length(p.result), 0) AS size FROM {schema}.past p WHERE p.shard = p_shard AND p.id = d.id AND NOT p.mark FOR UPDATE
     ) f
   )
   SELECT (SELECT count(*) FROM done) - (SELECT count(*) FROM former),
@@ -21,7 +21,7 @@ BEGIN
     (s.past).node, (s.past).result
   FROM unnest(p_settlements) s WHERE NOT (s.past IS NULL)
   ORDER BY s.id
-  ON CONFLICT (shard, id) DO UPDATE SET
+  ON CONFLICT (shard, id, mark) DO UPDATE SET
     done_at = excluded.done_at, started = excluded.started, took = excluded.took, score = excluded.score,
     payloads = excluded.payloads, attempt = excluded.attempt, node = excluded.node, result = excluded.result;
 END {$};
