@@ -49,6 +49,9 @@ type Found struct {
 	// Past is the record of the last run of the id that was done, with its Result. It is nil if the
 	// queue keeps no records, or no longer this one.
 	Past *Past `json:"past,omitempty" class:"public" doc:"the last run of the id that was done, if the queue keeps records of that"`
+	// Mark is the highest score of its payloads that were done, as far as the queue has kept it; nil if
+	// it is not known. A queue with skein.DropStale drops payloads up to that score.
+	Mark *float64 `json:"mark,omitempty" class:"public" wide:"true" doc:"the highest score of its payloads that were done, if the queue keeps records of that"`
 	// Damaged are the places ("queued", "claimed", "dead") where the store has a record of the id
 	// that it can't read. The field of such a place is nil. The record will be set aside: see
 	// [Inspector.Quarantined].
@@ -77,6 +80,9 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 	if p := stored.Past; p != nil {
 		record := pastOf(&ports.PastView{Past: *p, ResultBytes: len(p.Result)})
 		found.Past = &record
+	}
+	if m := stored.Mark; m.OK {
+		found.Mark = &m.Score
 	}
 	return found
 }
