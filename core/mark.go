@@ -52,6 +52,14 @@ func (m Mark) Raised(other Mark) Mark {
 	return m
 }
 
+// Mark returns the mark that the record has. It is not OK if p is nil.
+func (p *Past) Mark() Mark {
+	if p == nil || !p.Raises {
+		return Mark{}
+	}
+	return MarkAt(p.Score)
+}
+
 // Stale returns the number of payloads of the claim that are stale by its Mark. They are its first.
 func (c *Claim) Stale() int {
 	n := 0
@@ -79,8 +87,10 @@ func (c *Claim) DropStale(n int) Settlement {
 
 // MarkDone sets Mark of the settlement of a claim that ended with the outcome: the highest score of
 // the payloads that are done. A settlement with a Past needs none, since the record has that score.
+// It then raises the mark.
 func (s *Settlement) MarkDone(c *Claim, o *Outcome) {
 	if s.Past != nil {
+		s.Past.Raises = true
 		return
 	}
 	own := o.Payloads

@@ -107,7 +107,7 @@ type Consumer interface {
 	// (docs/rules.md 15), unless Keep keeps no record. The mark is stored beside the record of the id: it
 	// is a record of its own with the time of the call, which is never listed, and which goes as other
 	// records do and counts among them. It is not lowered. The mark of an id is the higher one of what is
-	// stored so and the Score of its record. If the turn asks for Marks, each of its Claims has the mark
+	// stored so and the Score of its record, if that Raises. If the turn asks for Marks, each of its Claims has the mark
 	// that its id has after the settlements and parts, and so has each claim of a repeat.
 	// Settlement.Stale is added to the count of stale payloads.
 	//

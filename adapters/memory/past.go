@@ -48,17 +48,21 @@ func (l *past) raise(id string, m core.Mark, now core.Instant) {
 	if former := l.byID[key]; former != nil {
 		m = m.Raised(core.MarkAt(former.Score))
 	}
-	l.keep(core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score)})
+	l.keep(core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score), Raises: true})
 }
 
 // mark returns the mark of an id.
-func (l *past) mark(id string) (m core.Mark) {
+func (l *past) mark(id string) core.Mark {
+	return l.byID[id].Mark().Raised(l.byID[markID(id)].Mark())
+}
+
+// unmark removes the record and the mark of an id.
+func (l *past) unmark(id string) {
 	for _, key := range [...]string{id, markID(id)} {
 		if p := l.byID[key]; p != nil {
-			m = m.Raised(core.MarkAt(p.Score))
+			l.remove(p)
 		}
 	}
-	return m
 }
 
 // addMarks sets the marks of claims.

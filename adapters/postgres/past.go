@@ -18,6 +18,7 @@ type pastRow struct {
 	Started  core.Instant `json:"started"`
 	Took     int64        `json:"took"`
 	Score    float64      `json:"score"`
+	Raises   bool         `json:"raises,omitempty"`
 	Payloads int          `json:"payloads"`
 	Attempt  int          `json:"attempt"`
 	Node     string       `json:"node"`
@@ -29,6 +30,7 @@ func newPastRow(p core.Past) *pastRow {
 		Started:  p.Started,
 		Took:     p.Took.Microseconds(),
 		Score:    p.Score,
+		Raises:   p.Raises,
 		Payloads: p.Payloads,
 		Attempt:  p.Attempt,
 		Node:     p.Node,
@@ -67,6 +69,7 @@ func (p *pastRecord) columns() []column {
 		{"started", "e.started", &p.Started},
 		{"took", "e.took", &p.took},
 		{"score", "e.score", &p.Score},
+		{"raises", "e.raises", &p.Raises},
 		{"payloads", "e.payloads", &p.Payloads},
 		{"attempt", "e.attempt", &p.Attempt},
 		{"node", "e.node", &p.Node},

@@ -64,6 +64,14 @@ func brokenMarks() []brokenStore {
 		{"always drops stale entries", "mark/drops no entry of another push", wrapped(pushesWhere(
 			func(r *ports.PushRequest) { r.DropStale = true }))},
 		{"drops stale entries of a part of a push", "mark/drops stale entries of a large push", wrapped(dropsInPart)},
+		{"revives stale dead letters", "mark/keeps stale dead letters in the morgue", wrapped(revivesWhere(
+			func(r *ports.DeadLetterStep) { r.Fresh = false }))},
+		{"revives no stale dead letter", "mark/keeps stale dead letters in the morgue", wrapped(revivesWhere(
+			func(r *ports.DeadLetterStep) { r.Fresh = r.DeadLetters != nil && !r.Unmark }))},
+		{"revives and keeps the mark", "mark/is removed by a revive of what is stale", wrapped(revivesWhere(
+			func(r *ports.DeadLetterStep) { r.Unmark = false }))},
+		{"always removes marks", "mark/is not removed by another revive", wrapped(revivesWhere(
+			func(r *ports.DeadLetterStep) { r.Unmark = r.DeadLetters != nil && !r.Fresh }))},
 		{"counts no stale payload", "mark/counts what settlements have dropped", wrapped(func(s full) full {
 			return withCounts(s, func(c *ports.Counts) { c.Stale = 0 })
 		})},
@@ -262,6 +270,16 @@ func pushesWhere(change func(*ports.PushRequest)) func(full) full {
 			r.Entries = slices.Clone(r.Entries)
 			change(&r)
 			return s.Push(ctx, r)
+		})
+	}
+}
+
+// revivesWhere changes the requests of revives.
+func revivesWhere(change func(*ports.DeadLetterStep)) func(full) full {
+	return func(s full) full {
+		return replace(s, "Revive", func(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+			change(&r)
+			return s.Revive(ctx, r)
 		})
 	}
 }

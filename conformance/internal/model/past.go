@@ -25,12 +25,12 @@ func (s *shard) raise(id string, m core.Mark, now core.Instant) {
 	if former, ok := s.past[key]; ok {
 		m = m.Raised(core.MarkAt(former.Score))
 	}
-	s.past[key] = core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score)}
+	s.past[key] = core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score), Raises: true}
 }
 
 // mark returns the mark of an id.
 func (s *shard) mark(id string) (m core.Mark) {
-	if p, ok := s.past[id]; ok {
+	if p, ok := s.past[id]; ok && p.Raises {
 		m = core.MarkAt(p.Score)
 	}
 	if p, ok := s.past[id+"\x00"]; ok {

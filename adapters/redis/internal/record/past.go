@@ -17,10 +17,17 @@ func pastText(p *core.Past) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(p.Started))
 	b = binary.BigEndian.AppendUint64(b, uint64(p.Took.Microseconds()))
 	b = binary.BigEndian.AppendUint64(b, math.Float64bits(p.Score))
-	b = binary.BigEndian.AppendUint32(b, uint32(p.Payloads))
+	payloads := uint32(p.Payloads)
+	if p.Raises {
+		payloads |= raises
+	}
+	b = binary.BigEndian.AppendUint32(b, payloads)
 	b = binary.BigEndian.AppendUint32(b, uint32(p.Attempt))
 	return append(append(b, byte(len(p.Node))), p.Node...)
 }
+
+// raises is the bit of the number of payloads that is set if the score counts for the mark.
+const raises = 1 << 31
 
 // ParsePast reads the stored record of an id, without its result, and the size of the result. ok is
 // false if the record can't be read. It skips what follows the server's name.
@@ -31,7 +38,8 @@ func ParsePast(id, text string) (p core.Past, resultBytes int, ok bool) {
 	p.Started = s.instant()
 	p.Took = time.Duration(min(s.instant(), core.MaxInstant)) * time.Microsecond
 	p.Score = s.double()
-	p.Payloads, p.Attempt = int(s.number(4)), int(s.number(4))
+	payloads := uint32(s.number(4))
+	p.Payloads, p.Raises, p.Attempt = int(payloads&^raises), payloads&raises > 0, int(s.number(4))
 	p.Node = s.sized(1)
 	return p, resultBytes, !s.bad
 }
@@ -42,7 +50,7 @@ func MarkText(m core.Mark) []byte {
 	if !m.OK {
 		return nil
 	}
-	return pastText(&core.Past{Score: core.NormalScore(m.Score)})
+	return pastText(&core.Past{Score: core.NormalScore(m.Score), Raises: true})
 }
 
 // markField ends the field of the record of a mark, after its id. No id has it.
@@ -59,7 +67,7 @@ func IsMark(field string) bool { return strings.HasSuffix(field, markField) }
 func ParseMark(texts ...string) (m core.Mark) {
 	for _, text := range texts {
 		if p, _, ok := ParsePast("", text); ok {
-			m = m.Raised(core.MarkAt(p.Score))
+			m = m.Raised(p.Mark())
 		}
 	}
 	return m

@@ -1,11 +1,12 @@
 -- The records of what became of ids (docs/rules.md 14). A turn calls keep_past if it settles jobs,
 -- and if it keeps records or the shard has some.
 -- Uses: is_full.
--- Defines: past_args, keep_past, mark_reader.
+-- Defines: past_args, keep_past, mark_reader, marked.
 --
 -- PAST has the record of each id: DoneAt (8 bytes), and what past.go of internal/record appends,
--- which begins with the size of the result (4 bytes), and has the score behind 16 more bytes. The
--- mark of an id is such a record too, whose field is the id and a NUL. PTIME has the fields by DoneAt,
+-- which begins with the size of the result (4 bytes). Its score is behind 16 more bytes, and its first
+-- bit behind that is set if the score counts for the mark of the id. The mark is such a record too,
+-- whose field is the id and a NUL. PTIME has the fields by DoneAt,
 -- and RESULTS the results by id, of those that have one. The field past of the lease has the bytes of all results
 -- and the Age of the last turn that has kept records (8 bytes each). It is there as long as the shard
 -- has records.
@@ -27,10 +28,16 @@ local function past_args(codes, from)
   return records, results, n
 end
 
+-- marked returns the score of a record as a number and as bytes, if it counts for the mark of its id.
+local function marked(record)
+  local SCORE, BEHIND = 29, 37
+  if not record or #record < BEHIND or string.byte(record, BEHIND) < 128 then return end
+  return (struct.unpack('>d', record, SCORE)), string.sub(record, SCORE, BEHIND - 1)
+end
+
 -- mark_reader checks the key of the records, and returns a function that returns the scores (8 bytes)
 -- of the marks of the ids in claims, a list of ids and values in turn, or '' for an id without one.
 local function mark_reader(LEASE)
-  local SCORE = 29 -- of a record, behind its DoneAt
   local PAST = string.sub(LEASE, 1, -2) .. 'o'
   redis.call('EXISTS', PAST)
 
@@ -41,8 +48,8 @@ local function mark_reader(LEASE)
     for i = 1, #stored, 2 do
       local mark, score = '', nil
       for k = i, i + 1 do
-        local own = stored[k] and #stored[k] >= SCORE + 7 and struct.unpack('>d', stored[k], SCORE)
-        if own and (not score or own > score) then mark, score = string.sub(stored[k], SCORE, SCORE + 7), own end
+        local own, bytes = marked(stored[k])
+        if own and (not score or own > score) then mark, score = bytes, own end
       end
       marks[#marks + 1] = mark
     end

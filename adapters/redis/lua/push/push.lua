@@ -10,8 +10,8 @@
 --   has stored, how many of these have made jobs, how many have added a payload to one, how many
 --   were superseded at once, how many were stale},
 --   {'unknown'}, {'mismatch', "shards generation"}
--- Uses: base, JOBS, PARKED, BYID, METAS, LEASE, call, sub, parse, clock, read_meta, wake, bounds, plan,
---   packed, pushes.
+-- Uses: base, JOBS, PARKED, BYID, METAS, LEASE, call, sub, clock, read_meta, wake, bounds, plan,
+--   packed, pushes, marked.
 
 local ARGV = ARGV
 call('EXISTS', PARKED, BYID, METAS) -- fails here, not in plan.write(), if another server has one of them
@@ -43,7 +43,6 @@ end
 -- drop_stale removes the entries that are stale from the lists. It returns how many of them there
 -- are.
 local function drop_stale()
-  local SCORE = 29 -- of a record, see lib/past.lua
   local PAST, n, kept, fields = base .. 'o', #ids, 0, {}
   call('EXISTS', PAST, LEASE)
   for i, id in ipairs(ids) do fields[2 * i - 1], fields[2 * i] = id, id .. '\0' end
@@ -56,8 +55,7 @@ local function drop_stale()
   for i = 1, n do
     local score, stale = packed.decode(coming[i], now).list[1].score, false
     for k = 2 * i - 1, 2 * i do
-      local record = records[k]
-      stale = stale or record and #record >= SCORE + 7 and score <= parse('>d', record, SCORE)
+      stale = stale or score <= (marked(records[k]) or -math.huge)
     end
     if not stale then
       kept = kept + 1

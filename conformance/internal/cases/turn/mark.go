@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/conformance/internal/env"
@@ -16,6 +17,8 @@ const (
 		"also of a job that then fails; it is the higher one of its stored mark and the score of its record"
 	ruleMarkPush = "RULES 15: a push that drops what is stale drops an entry whose score is at or below the mark of its id: " +
 		"it changes nothing but counts"
+	ruleMarkRevive = "Revive: Fresh leaves dead letters with a stale payload alone; " +
+		"Unmark removes mark and record of an id of which a stale payload is revived"
 	ruleMarkGoes = "RULES 15: a mark goes as records do, and counts among them"
 )
 
@@ -40,6 +43,9 @@ func markCases() []env.Case {
 		{Name: "drops stale entries of a push", Rule: ruleMarkPush, Check: markPush},
 		{Name: "drops no entry of another push", Rule: ruleMarkPush, Check: markPushAll},
 		{Name: "drops stale entries of a large push", Rule: ruleMarkPush, Check: markPushMany},
+		{Name: "keeps stale dead letters in the morgue", Rule: ruleMarkRevive, Check: markRevive},
+		{Name: "is removed by a revive of what is stale", Rule: ruleMarkRevive, Check: markUnmark},
+		{Name: "is not removed by another revive", Rule: ruleMarkRevive, Check: markUnmarkFresh},
 		{Name: "counts what settlements have dropped", Rule: "Settlement: Stale is added to the count of stale payloads",
 			Check: markCounts},
 		{Name: "drops only the first payloads of a claim", Rule: "RULES 15: what is stale is dropped, and the others are put back as they were",
@@ -60,6 +66,13 @@ func sameMark(e *env.Env, what, id string, want core.Mark) {
 	e.Same("the mark of "+id+" "+what, e.Find(id).Mark, want)
 }
 
+// versioned settles a claim as done, with a record that raises the mark.
+func versioned(c core.Claim, result string) core.Settlement {
+	s := recorded(c, result)
+	s.MarkDone(&c, &core.Outcome{Kind: core.Done})
+	return s
+}
+
 // raise makes the mark of a new id, with a job that is then deleted.
 func raise(h *env.Holder, keep core.KeepPast, id string, score float64) {
 	h.Env.TB.Helper()
@@ -75,9 +88,18 @@ func markOfRecord(e *env.Env) {
 	c := h.One()
 	sameMark(e, "before it is done", "a", core.Mark{})
 	e.Same("the mark of the claim", c.Mark, core.Mark{})
-	record(h, keepDay(), recorded(c, ""))
+	record(h, keepDay(), versioned(c, ""))
 	sameMark(e, "once it is done", "a", core.MarkAt(2.5))
 	sameMark(e, "which was not pushed", "b", core.Mark{})
+	e.Same("whether the record raises the mark", e.Find("a").Past.Raises, true)
+
+	// The record of a queue that handles what is stale raises none.
+	e.Push(env.EntryAt("b", "p", 1, 0))
+	record(h, keepDay(), recorded(h.One(), ""))
+	sameMark(e, "of another queue", "b", core.Mark{})
+	e.Push(env.EntryAt("a", "p", 9, 0))
+	record(h, keepDay(), recorded(h.One(), ""))
+	sameMark(e, "whose next run raises none", "a", core.Mark{})
 }
 
 func markOfFailed(e *env.Env) {
@@ -86,7 +108,7 @@ func markOfFailed(e *env.Env) {
 	claims := h.Claim(3)
 	buried := env.Buried(claims[1], "no use")
 	buried.Mark = core.MarkAt(8)
-	record(h, keepDay(), marked(claims[0], 7), buried, recorded(claims[2], "c"))
+	record(h, keepDay(), marked(claims[0], 7), buried, versioned(claims[2], "c"))
 	sameMark(e, "that has failed", "a", core.MarkAt(7))
 	sameMark(e, "that was buried", "b", core.MarkAt(8))
 	sameMark(e, "that was done", "c", core.MarkAt(1))
@@ -145,10 +167,10 @@ func markHighest(e *env.Env) {
 	}
 
 	// A later record with a lower score does not lower it.
-	record(h, keepDay(), recorded(c, ""))
+	record(h, keepDay(), versioned(c, ""))
 	sameMark(e, "with a record of score 1", "a", core.MarkAt(6))
 	e.Push(env.Entry("a", "p", 8))
-	record(h, keepDay(), recorded(h.One(), ""))
+	record(h, keepDay(), versioned(h.One(), ""))
 	sameMark(e, "with a record of score 8", "a", core.MarkAt(8))
 }
 
@@ -207,7 +229,9 @@ func markUnkept(e *env.Env) {
 
 func markOfClaims(e *env.Env) {
 	h := e.Acquire("n1")
-	done(h, keepDay(), "a", "b")
+	e.Push(env.EntryAt("a", "p", 1, 0))
+	record(h, keepDay(), versioned(h.One(), ""))
+	done(h, keepDay(), "b")
 	raise(h, keepDay(), "b", 4)
 	raise(h, keepDay(), "c", 5)
 
@@ -293,7 +317,6 @@ func markByAge(e *env.Env) {
 	e.Clock.Advance(time.Microsecond)
 	done(h, keep, "c")
 	sameMark(e, "that is older", "a", core.Mark{})
-	sameMark(e, "that is younger", "b", core.MarkAt(1))
 }
 
 func markByCount(e *env.Env) {
@@ -372,6 +395,96 @@ func markPushMany(e *env.Env) {
 	e.Same("the scores of a job with a mark", e.Queued("id7").Payloads[0].Score, 6.0)
 	e.Same("the scores of a job without", e.Queued("id77").Payloads[0].Score, 0.0)
 	e.CountedOnce("how many are stale", e.Counts().Stale, int64(stale))
+}
+
+// withDead makes dead letters of two ids with the mark 2: a with the payloads p1, p2 and p3 of these
+// scores, and b with p3 alone.
+func withDead(e *env.Env) *env.Holder {
+	h := e.Acquire("n1")
+	for _, id := range []string{"a", "b"} {
+		e.Push(env.EntryAt(id, "v", 2, 0))
+		record(h, keepDay(), versioned(h.One(), strings.Repeat("r", 100)))
+	}
+	e.Push(env.EntriesOf("a", env.ThreePayloads())...)
+	e.Push(env.Entry("b", "p3", 3), env.Entry("c", "p", 1))
+	e.ByIDs(e.Store.Bury, "a", "b", "c")
+	return h
+}
+
+func markRevive(e *env.Env) {
+	withDead(e)
+	fresh := func(refs ...ports.DeadLetterRef) ports.StepReply {
+		reply, err := e.Store.Revive(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, DeadLetters: refs, Fresh: true})
+		e.Must(err, "Revive")
+		return reply
+	}
+
+	reply := fresh(env.Whole("a"), env.Whole("b"), env.Whole("z"), env.Whole("c"))
+	e.Reported("what is revived", []int{reply.Handled, reply.Reached}, []int{2, 4})
+	e.Reported("what is stale", reply.Stale, 1)
+	e.Same("the morgue", e.DeadIDs(), []string{"a"})
+	e.Same("the queue", e.QueuedIDs(), []string{"b", "c"})
+
+	reply = fresh(env.Parts("a", "p3", "p1"))
+	e.Same("what is revived of parts", []int{reply.Handled, reply.Stale}, []int{0, 1})
+	reply = fresh(env.Parts("a", "p3"))
+	e.Reported("what is revived of a part", []int{reply.Handled, reply.Stale}, []int{1, 0})
+	e.Same("the dead letter", e.DeadLetter("a").Payloads, env.ThreePayloads()[:2])
+	sameMark(e, "after all", "a", core.MarkAt(2))
+
+	reply, err := e.Store.Revive(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, DeadLetters: []ports.DeadLetterRef{env.Whole("a")}})
+	e.Must(err, "Revive")
+	e.Reported("what another revive has revived", []int{reply.Handled, reply.Stale}, []int{1, 0})
+	sameMark(e, "after another revive", "a", core.MarkAt(2))
+	e.Same("the morgue at the end", e.DeadIDs(), nil)
+}
+
+func markUnmark(e *env.Env) {
+	h := withDead(e)
+	raise(h, keepDay(), "a", 2.5)
+	for range 2 {
+		_, err := e.Store.Revive(e.Ctx, ports.DeadLetterStep{
+			Shard: e.Shard, DeadLetters: []ports.DeadLetterRef{env.Whole("a"), env.Whole("b")}, Unmark: true,
+		})
+		e.Must(err, "Revive")
+	}
+	sameMark(e, "that was revived", "a", core.Mark{})
+	e.Same("its record", e.Find("a").Past, (*core.Past)(nil))
+	sameMark(e, "whose payload is not stale", "b", core.MarkAt(2))
+	e.Same("the records", pastIDs(e), []string{"b"})
+	e.Same("the job", e.Queued("a").Payloads, env.ThreePayloads())
+
+	// The records that are left are counted.
+	keep := core.KeepPast{Age: time.Hour, Count: 3, Bytes: core.MaxResultBytes}
+	done(h, keep, "x")
+	done(h, keep, "y")
+	e.Same("the records within the bounds", len(pastIDs(e)), 3)
+	done(h, keep, "z")
+	e.Same("the records beyond them", len(pastIDs(e)), 3)
+}
+
+func markUnmarkFresh(e *env.Env) {
+	withDead(e)
+	for _, r := range []ports.DeadLetterStep{
+		{DeadLetters: []ports.DeadLetterRef{env.Parts("a", "p3")}, Unmark: true},
+		{DeadLetters: []ports.DeadLetterRef{env.Whole("b"), env.Whole("z")}, Unmark: true},
+		{DeadLetters: []ports.DeadLetterRef{env.Parts("a", "p1")}},
+	} {
+		r.Shard = e.Shard
+		_, err := e.Store.Revive(e.Ctx, r)
+		e.Must(err, "Revive")
+	}
+	sameMark(e, "of which no stale payload is revived so", "a", core.MarkAt(2))
+	sameMark(e, "without a stale payload", "b", core.MarkAt(2))
+
+	for _, r := range []ports.DeadLetterStep{
+		{DeadLetters: []ports.DeadLetterRef{env.Whole("a")}, Fresh: true, Unmark: true},
+		{Fresh: true}, {Unmark: true},
+	} {
+		r.Shard = e.Shard
+		_, err := e.Store.Revive(e.Ctx, r)
+		e.Refused("a revive with Fresh and Unmark, or without dead letters", err, ports.ErrInvalidRequest)
+	}
 }
 
 func markCounts(e *env.Env) {

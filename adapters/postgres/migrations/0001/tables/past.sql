@@ -12,6 +12,7 @@ CREATE TABLE {schema}.past (
   attempt  int NOT NULL,
   node     text NOT NULL,
   mark     boolean NOT NULL DEFAULT false,
+  raises   boolean NOT NULL DEFAULT false,
   result   bytea,
   PRIMARY KEY (shard, id, mark),
   CONSTRAINT past_times CHECK (done_at BETWEEN 0 AND 9007199254740992) -- core.MaxInstant
@@ -23,4 +24,5 @@ COMMENT ON COLUMN {schema}.past.took IS 'How long the handler ran, in microsecon
 COMMENT ON COLUMN {schema}.past.score IS 'The highest of the payloads, or the mark';
 COMMENT ON COLUMN {schema}.past.attempt IS '1 for a job that had not failed';
 COMMENT ON COLUMN {schema}.past.mark IS 'Whether the row is the mark of the id, and no record of a run';
+COMMENT ON COLUMN {schema}.past.raises IS 'Whether score counts for the mark of the id';
 COMMENT ON COLUMN {schema}.past.result IS 'NULL for none';

@@ -16,7 +16,7 @@ BEGIN
 
   v_places := ARRAY(
     SELECT e.place FROM unnest(p_index, p_ids, p_scores) WITH ORDINALITY e (index, id, score, place), LATERAL (
-      SELECT max(p.score) AS mark FROM {schema}.past p WHERE p.shard = v_first + e.index AND p.id = e.id COLLATE "C"
+      SELECT max(p.score) AS mark FROM {schema}.past p WHERE p.shard = v_first + e.index AND p.id = e.id COLLATE "C" AND p.raises
     ) m
     WHERE e.score <= m.mark
   );

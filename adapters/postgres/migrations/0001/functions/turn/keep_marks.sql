@@ -13,8 +13,8 @@ BEGIN
   )
   SELECT (SELECT count(*) FROM raised) - (SELECT count(*) FROM former) INTO records;
 
-  INSERT INTO {schema}.past AS p (shard, id, mark, done_at, started, took, score, payloads, attempt, node)
-  SELECT p_shard, m.id, true, p_now, 0, 0, max(m.score), 0, 0, ''
+  INSERT INTO {schema}.past AS p (shard, id, mark, raises, done_at, started, took, score, payloads, attempt, node)
+  SELECT p_shard, m.id, true, true, p_now, 0, 0, max(m.score), 0, 0, ''
   FROM unnest(p_ids, p_scores) m (id, score) WHERE m.score IS NOT NULL
   GROUP BY m.id ORDER BY m.id
   ON CONFLICT (shard, id, mark) DO UPDATE SET done_at = excluded.done_at, score = greatest(p.score, excluded.score);

@@ -16,12 +16,12 @@ BEGIN
     (SELECT coalesce(sum(octet_length((d.past).result)), 0) FROM done d) - (SELECT coalesce(sum(f.size), 0) FROM former f)
   INTO records, bytes;
 
-  INSERT INTO {schema}.past AS p (shard, id, done_at, started, took, score, payloads, attempt, node, result)
-  SELECT p_shard, s.id, p_now, (s.past).started, (s.past).took, (s.past).score, (s.past).payloads, (s.past).attempt,
+  INSERT INTO {schema}.past AS p (shard, id, done_at, started, took, score, raises, payloads, attempt, node, result)
+  SELECT p_shard, s.id, p_now, (s.past).started, (s.past).took, (s.past).score, coalesce((s.past).raises, false), (s.past).payloads, (s.past).attempt,
     (s.past).node, (s.past).result
   FROM unnest(p_settlements) s WHERE NOT (s.past IS NULL)
   ORDER BY s.id
   ON CONFLICT (shard, id, mark) DO UPDATE SET
-    done_at = excluded.done_at, started = excluded.started, took = excluded.took, score = excluded.score,
+    done_at = excluded.done_at, started = excluded.started, took = excluded.took, score = excluded.score, raises = excluded.raises,
     payloads = excluded.payloads, attempt = excluded.attempt, node = excluded.node, result = excluded.result;
 END {$};
