@@ -199,6 +199,66 @@ func TestStaleJobsTakeNoSlot(t *testing.T) {
 	})
 }
 
+func TestARevivedOlderVersionIsRefusedUnlessForced(t *testing.T) {
+	for name, selection := range map[string]inspect.DeadLetterSelection{
+		"by id":      inspect.DeadIDs("42"),
+		"by payload": inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "42", Payloads: [][]byte{[]byte(`{"Number":4}`)}}),
+		"all":        inspect.AllDead(nil, inspect.BulkOptions{}),
+		"those that match": inspect.AllDead(
+			func(d inspect.DeadLetter) bool { return d.ID == "42" }, inspect.BulkOptions{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New(memory.Options{})
+				products := versions(nil)
+				var handled []int
+				server := skein.NewServer(store, skein.ServerOptions{}, products.Each(
+					func(_ context.Context, _ string, v version) error {
+						handled = append(handled, v.Number)
+						if len(handled) == 1 {
+							return skein.Bury(errors.New("no such product"))
+						}
+						return nil
+					}))
+				run := func() {
+					t.Helper()
+					_, err := server.RunDue(t.Context())
+					check(t, err)
+				}
+				inspector := inspect.New(store, inspect.Options{})
+				pushVersions(t, products, store, "42", 4)
+				run()
+				pushVersions(t, products, store, "42", 5)
+				run()
+				time.Sleep(time.Second)
+
+				result, err := inspector.Revive(t.Context(), "products", selection)
+				check(t, err)
+				if result.Handled != 0 || result.Stale != 1 {
+					t.Errorf("the revive is %+v", result)
+				}
+				run()
+				result, err = inspector.Revive(t.Context(), "products", selection.Force())
+				check(t, err)
+				if result.Handled != 1 || result.Stale != 0 {
+					t.Errorf("the forced revive is %+v", result)
+				}
+				if past := pastOf(t, store, "products", "42"); past != nil {
+					t.Errorf("the store has not forgotten %+v", past)
+				}
+				run()
+				if !slices.Equal(handled, []int{4, 5, 4}) {
+					t.Errorf("handled %v", handled)
+				}
+				// From then on the mark is that of the revived version.
+				if met := pushVersions(t, products, store, "42", 4, 5); met != (skein.Met{Stale: 1, New: 1}) {
+					t.Errorf("pushes then met %+v", met)
+				}
+			})
+		})
+	}
+}
+
 func TestOptionsWithWhichNothingCanBeStale(t *testing.T) {
 	for name, change := range map[string]func(*skein.QueueOptions[version]){
 		"Keep":   func(o *skein.QueueOptions[version]) { o.Keep = skein.Keep{} },
