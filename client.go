@@ -128,6 +128,8 @@ type target struct {
 	indexIDs bool
 	merge    MergeRule
 	rule     core.PushRule
+	// dropStale is true if a push drops stale entries.
+	dropStale bool
 }
 
 // declaration returns the options that the store must agree to.
@@ -164,6 +166,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, met *Me
 				Merged:     reply.Merged,
 				Duplicate:  reply.Duplicate,
 				Superseded: reply.Superseded,
+				Stale:      reply.Stale,
 			})
 		}()
 	}
@@ -190,6 +193,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, met *Me
 		Shards:     t.shards,
 		Generation: generation,
 		Rule:       t.rule,
+		DropStale:  t.dropStale,
 		Entries:    stored(t.merge, entries),
 	}
 	if reply, err = c.store.Push(ctx, request); known && outdated(err) {

@@ -132,6 +132,10 @@ type Met struct {
 	// Superseded is the number of entries that were dropped, because the queued job has payloads
 	// with higher scores and the queue's [MergeRule] keeps only those.
 	Superseded int
+	// Stale is the number of entries that were dropped, because a payload of their id with at least
+	// their score was done, and the queue has [DropStale]. A payload that becomes stale later is
+	// dropped too, and not counted here.
+	Stale int
 	// Later is the number of entries with a result that the store does not know yet. The push is
 	// part of a transaction ([Client.Via]), and its payloads meet the jobs that are queued after
 	// the commit.
@@ -171,8 +175,9 @@ func (m *Met) add(r ports.PushReply, n int, err error) {
 	m.Merged += r.Merged
 	m.Duplicate += r.Duplicate
 	m.Superseded += r.Superseded
+	m.Stale += r.Stale
 	if err == nil {
-		m.Later += n - r.New - r.Merged - r.Duplicate - r.Superseded
+		m.Later += n - r.New - r.Merged - r.Duplicate - r.Superseded - r.Stale
 	}
 }
 
@@ -250,7 +255,14 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], 
 // target returns the queue with the options that a push carries.
 func (q *Queue[T]) target() target {
 	o := &q.options
-	return target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, merge: o.Merge, rule: o.PushRule.rule}
+	return target{
+		name:      q.name,
+		shards:    o.Shards,
+		indexIDs:  o.IndexIDs,
+		merge:     o.Merge,
+		rule:      o.PushRule.rule,
+		dropStale: o.Stale == DropStale,
+	}
 }
 
 // encode fills in an entry, whose default score is set.

@@ -127,6 +127,13 @@ type QueueOptions[T any] struct {
 	// part of Count and Bytes, rounded up. A record costs a server's turn about 3 µs on Redis.
 	// Default: no records are kept.
 	Keep Keep
+	// Stale is what becomes of a payload that is stale: whose score is at or below the highest score
+	// of its id that was done. [DropStale] drops it, and counts it, before a handler sees it. It is for
+	// payloads that are versions of an id's state: a repeated or late push of an older version does not
+	// run again. It needs the merge rule [Latest] or [Newest], a Score, and Keep, since the records
+	// have the scores that were done. Beyond Keep nothing is stale. Pushers and servers should agree: a
+	// pusher that does not drop stale payloads leaves that to the server. Default [TakeStale].
+	Stale Stale
 	// MaxPayloads is the maximum number of payloads of one job that a handler is called with, 1 to
 	// 1000. The lowest scores come first, and the rest follows in the next execution. Default 1000.
 	MaxPayloads int
@@ -158,6 +165,16 @@ type QueueOptions[T any] struct {
 // Rate limits starts: at most Count in Per, and Burst more at once (docs/rules.md 12). The zero value
 // is no limit.
 type Rate = core.Rate
+
+// Stale is what becomes of stale payloads (docs/rules.md 15): [TakeStale] or [DropStale].
+type Stale = core.Stale
+
+const (
+	// TakeStale handles stale payloads like any others.
+	TakeStale = core.TakeStale
+	// DropStale drops them.
+	DropStale = core.DropStale
+)
 
 // Keep bounds the records of done jobs that a queue keeps: an Age of at least a minute, and for
 // Count and Bytes 0 for no limit (docs/rules.md 14). The zero value keeps none.
@@ -324,6 +341,11 @@ func (o *QueueOptions[T]) check(name string) error {
 	if err := o.Keep.Validate(); err != nil {
 		refuse(true, "Keep: %v", err)
 	}
+	if err := o.Stale.Validate(o.Merge, o.Keep); err != nil {
+		refuse(true, "Stale: %v", err)
+	}
+	refuse(o.Stale == DropStale && o.Score == nil,
+		"Stale: DropStale needs a Score, such as a version; by default the score is the client's time")
 	refuse(o.MaxRetries < NoRetries, "MaxRetries %d; use NoRetries for no retries", o.MaxRetries)
 	refuse(o.MaxRecoveries < NoRetries, "MaxRecoveries %d; use NoRetries for no recoveries", o.MaxRecoveries)
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
@@ -366,9 +388,10 @@ func (q *Queue[T]) serve() *engine.Queue {
 				MaxRecoveries: max(0, o.MaxRecoveries),
 				Exhausted:     o.Exhausted,
 			},
-			Records:  o.Keep.Any(),
-			Merge:    o.Merge,
-			Earliest: o.PushRule.rule.Kind == core.Earliest,
+			Records:   o.Keep.Any(),
+			DropStale: o.Stale == DropStale,
+			Merge:     o.Merge,
+			Earliest:  o.PushRule.rule.Kind == core.Earliest,
 		},
 	}
 

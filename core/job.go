@@ -148,6 +148,9 @@ type Claim struct {
 	// Begun is true if a turn has marked the job as begun. That happens only to recovered jobs,
 	// before their handler runs (docs/rules.md 4).
 	Begun bool
+	// Mark is the mark of the id, if the turn that claimed the job has asked for it. The store knows of
+	// no payload with a higher score that was done.
+	Mark Mark
 }
 
 // Ref returns the claim's id and receipt.

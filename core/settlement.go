@@ -67,6 +67,10 @@ type Settlement struct {
 	// [Settlement.Record]. Otherwise it is nil. The settlement is Plain then. Stores keep
 	// [Past.Stored].
 	Past *Past
+	// Mark raises the mark of the id, if it is OK; see [Settlement.MarkDone]. Stale is the number of
+	// payloads that are discarded because they were stale, which the queue counts.
+	Mark  Mark
+	Stale int
 }
 
 // Plain reports whether the settlement discards all payloads of the job, whatever their number.
@@ -140,6 +144,8 @@ type PayloadSettlement struct {
 	// RetryCount and Recoveries are those of the claim after this settlement.
 	RetryCount int
 	Recoveries int
+	// Mark raises the mark of the id, if it is OK: see [Mark].
+	Mark Mark
 }
 
 // SettlePayload returns the settlement that ends the payload at a position of the claimed job as

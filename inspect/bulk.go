@@ -177,6 +177,8 @@ type Result struct {
 	// includes dead letters that match would refuse, since match is not called for them. Actions on
 	// named ids handle such dead letters.
 	Later int
+	// Stale is the number of dead letters that Revive has left in the morgue because they are stale.
+	Stale int
 	// Checkpoint is the position to continue from after Limit, Stop or an error of an action on all
 	// entries of a kind, except Edit. It is empty if the action has finished or has not begun.
 	Checkpoint Checkpoint

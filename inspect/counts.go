@@ -47,6 +47,9 @@ type Counts struct {
 	// began, because the rule keeps only higher ones. A payload that is pushed again after it was
 	// superseded counts again.
 	Superseded int64
+	// Stale is the number of payloads that were dropped since the queue began, because a payload of
+	// their id with at least their score was done: see skein.DropStale.
+	Stale int64
 	// Processed counts, since the queue began, each time that a job was done. Failed counts each
 	// time that a job failed, that its handler buried it or some of its payloads, or that it was
 	// recovered too often.
@@ -172,6 +175,7 @@ func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant)
 		Lag:         c.Oldest.Earlier(left).Lag(now),
 		Quarantined: c.Quarantined,
 		Superseded:  c.Superseded,
+		Stale:       c.Stale,
 		Held:        c.Held,
 	}
 

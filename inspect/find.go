@@ -49,6 +49,9 @@ type Found struct {
 	// Past is the record of the last run of the id that was done, with its Result. It is nil if the
 	// queue keeps no records, or no longer this one.
 	Past *Past `json:"past,omitempty" class:"public" doc:"the last run of the id that was done, if the queue keeps records of that"`
+	// Mark is the highest score of its payloads that were done, as far as the queue has kept it; nil if
+	// it is not known. A queue with skein.DropStale drops payloads up to that score.
+	Mark *float64 `json:"mark,omitempty" class:"public" wide:"true" doc:"the highest score of its payloads that were done, if the queue keeps records of that"`
 	// Damaged are the places ("queued", "claimed", "dead") where the store has a record of the id
 	// that it can't read. The field of such a place is nil. The record will be set aside: see
 	// [Inspector.Quarantined].
@@ -78,6 +81,9 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 		record := pastOf(&ports.PastView{Past: *p, ResultBytes: len(p.Result)})
 		found.Past = &record
 	}
+	if m := stored.Mark; m.OK {
+		found.Mark = &m.Score
+	}
 	return found
 }
 
@@ -88,7 +94,7 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 //
 // since is by the store's clock, to the microsecond; on a Redis Cluster each master has a clock of
 // its own. The zero time includes every push until now. If a payload is pushed again while it waits,
-// or merges into a waiting job, settled stays false for longer (docs/rules.md 15).
+// or merges into a waiting job, settled stays false for longer (docs/rules.md 16).
 //
 // After a call has returned dead, ask with the zero time. A payload that is revived from the morgue
 // counts as pushed when it was revived. So for an earlier since the id is then settled and not

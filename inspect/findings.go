@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/skeinq/skein/internal/specs"
@@ -33,6 +34,7 @@ const (
 	FindingFailures = "failures"
 	FindingMorgue   = "morgue"
 	FindingPast     = "last done"
+	FindingMark     = "done up to"
 )
 
 // findings are the lines of a checklist while it is made.
@@ -74,6 +76,9 @@ func (v *Verdict) findings() []Finding {
 	}
 	if v.Found.Past != nil {
 		list.add(FindingPast, true, "%s", v.done())
+	}
+	if m := v.Found.Mark; m != nil && (v.Found.Past == nil || v.Found.Past.Score != *m) {
+		list.add(FindingMark, true, "score %s", strconv.FormatFloat(*m, 'f', -1, 64))
 	}
 	return list
 }

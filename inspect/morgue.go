@@ -13,8 +13,23 @@ import (
 
 // Revive requeues the selected dead letters or payloads. They are due now, as if they had never
 // failed, and their payloads merge into queued jobs of their ids. A held job stays held.
+//
+// In a queue with skein.DropStale a dead letter stays in the morgue if a payload to revive is stale: a
+// server would drop it. Result.Stale counts these dead letters. [DeadLetterSelection.Force] revives
+// them.
 func (i *Inspector) Revive(ctx context.Context, queue string, dead DeadLetterSelection) (Result, error) {
-	return i.onDead(ctx, queue, dead, verbs{ids: "revive", part: "revive payloads", all: "revive all"}, Store.Revive)
+	stale := 0
+	step := func(s Store, ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+		r.Fresh, r.Unmark = !dead.force, dead.force
+		reply, err := s.Revive(ctx, r)
+		stale += reply.Stale
+		return reply, err
+	}
+
+	dead.named = true
+	result, err := i.onDead(ctx, queue, dead, verbs{ids: "revive", part: "revive payloads", all: "revive all"}, step)
+	result.Stale = stale
+	return result, err
 }
 
 // Purge removes the selected dead letters or payloads permanently.
@@ -132,13 +147,13 @@ func (i *Inspector) onRefs(
 }
 
 func (i *Inspector) onAllDeadLetters(
-	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
+	ctx context.Context, a *action, queue string, dead *DeadLetterSelection, step deadLetterStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, nil)(&err)
 	defer func() { a.sayLater(ctx, &r, err) }()
 
 	at := &a.run.At
-	if match == nil && !a.all.DryRun && a.all.Prefix == "" {
+	if dead.match == nil && !dead.named && !a.all.DryRun && a.all.Prefix == "" {
 		return a.onAll(ctx, func(stats *ports.QueueStats) error {
 			return bulk.Repeat(ctx, a.run, stats, func(shard core.Shard, limit int) (ports.StepReply, error) {
 				return persist(ctx, i, func(s Store) (ports.StepReply, error) {
@@ -153,7 +168,7 @@ func (i *Inspector) onAllDeadLetters(
 		})
 	}
 
-	k := &deadKind{action: a, match: match}
+	k := &deadKind{action: a, match: dead.match}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
 		for chunk := range bulk.Refs(convert(chosen, refOf)) {
 			if err := onChunk(ctx, a, chunk, stepOn(ctx, shard, step, at.Before)); err != nil {

@@ -81,6 +81,18 @@ type DeadLetterSelection struct {
 	payloads []DeadLetterPayloads
 	match    func(DeadLetter) bool
 	options  BulkOptions
+	force    bool
+	// named is true if each step of the action names its dead letters.
+	named bool
+}
+
+// Force returns the selection for [Inspector.Revive] to revive stale payloads too. The store forgets
+// what was done of their ids, in the same step: the record of the last run that was done, and the
+// scores up to which payloads are stale. So the revived payloads run, and so does what is older and
+// comes again. Other actions ignore Force.
+func (d DeadLetterSelection) Force() DeadLetterSelection {
+	d.force = true
+	return d
 }
 
 // DeadIDs selects the dead letters of these ids, with all their payloads. Ids without a dead letter
@@ -193,7 +205,7 @@ func (i *Inspector) onDead(
 
 	if dead.by == byMatch {
 		a := dead.options.action(verb, queue, dead.match != nil, true)
-		return i.onAllDeadLetters(ctx, a, queue, dead.match, step)
+		return i.onAllDeadLetters(ctx, a, queue, &dead, step)
 	}
 	refs, err := dead.refs()
 	return i.onRefs(ctx, newAction(verb, nil), queue, refs, err, step)

@@ -3,6 +3,7 @@ package ports
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -94,13 +95,21 @@ type Consumer interface {
 	// Recording. A settlement with a Past that is applied records it, as core.Past.Stored returns
 	// it, unless TurnRequest.Keep keeps no record. The record replaces the former one of the id, also
 	// if that has a later DoneAt. A settlement that is skipped or deferred records nothing. A turn
-	// that has settlements then removes the first records of the shard by (DoneAt, id) while
+	// that has settlements, or parts with marks that it keeps, then removes the first records of the shard by (DoneAt, id) while
 	// core.KeepPast.Removes reports true, at most core.MaxPastRemoved. So a record stays as long as it
 	// is not older than Age, jobs of fewer than Count other ids of the shard were done since, and
 	// their results fit Bytes together with its own. It may stay longer, since a store need not look
 	// for old records while no job is settled. If a turn keeps no record, the Age of the last turn
 	// that kept some applies, and a store may leave the removal to turns that come at least a third
 	// of the TTL after the last renewal. A store without room for more data may leave out the Result.
+	//
+	// Marks. A settlement or a part with a Mark that is applied raises the mark of its id
+	// (docs/rules.md 15), unless Keep keeps no record. The mark is stored beside the record of the id: it
+	// is a record of its own with the time of the call, which is never listed, and which goes as other
+	// records do and counts among them. It is not lowered. The mark of an id is the higher one of what is
+	// stored so and the Score of its record, if that Raises. If the turn asks for Marks, each of its Claims has the mark
+	// that its id has after the settlements and parts, and so has each claim of a repeat.
+	// Settlement.Stale is added to the count of stale payloads.
 	//
 	// Parts. A part ends one payload of a claimed job as done, as core.PayloadSettlement.Apply
 	// defines, and marks the job as begun, since its next payload runs when the turn has been
@@ -250,12 +259,15 @@ type TurnRequest struct {
 	// Keep bounds the records of what became of the shard's ids; see [core.KeepPast.PerShard]. The zero
 	// value keeps no record.
 	Keep core.KeepPast
+	// Marks asks for the marks of the ids whose jobs are claimed.
+	Marks bool
 }
 
 // Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, too many
 // settlements, parts or jobs to begin, a Node that is not a [core.Text], a slot of a put-back that
 // is not a [core.Text] of at most [MaxLimiterKey] bytes, a Past of a settlement that is not Plain, a
-// result of more than core.MaxResultBytes, or a Keep that core.KeepPast.Validate refuses.
+// result of more than core.MaxResultBytes, a Mark with a score that no payload can have, a Stale below
+// 0, or a Keep that core.KeepPast.Validate refuses.
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
@@ -280,6 +292,11 @@ func (r *TurnRequest) Validate() error {
 	if err := ValidateSettlements(r.Settlements); err != nil {
 		return err
 	}
+	for i := range r.Parts {
+		if err := validateMark(r.Parts[i].ID, r.Parts[i].Mark); err != nil {
+			return err
+		}
+	}
 	if err := r.Keep.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidRequest, err)
 	}
@@ -295,6 +312,13 @@ func ValidateSettlements(settlements []core.Settlement) error {
 		}
 		if err := validatePast(&settlements[i]); err != nil {
 			return err
+		}
+		if err := validateMark(settlements[i].ID, settlements[i].Mark); err != nil {
+			return err
+		}
+		if settlements[i].Stale < 0 {
+			return fmt.Errorf("%w: the settlement of %q has dropped %d stale payloads; give 0 or more",
+				ErrInvalidRequest, settlements[i].ID, settlements[i].Stale)
 		}
 	}
 	return nil
@@ -314,6 +338,13 @@ func validatePast(s *core.Settlement) error {
 	return nil
 }
 
+func validateMark(id string, m core.Mark) error {
+	if math.IsNaN(m.Score) || math.IsInf(m.Score, 0) {
+		return fmt.Errorf("%w: the mark of %q is %v; give the score of a payload", ErrInvalidRequest, id, m.Score)
+	}
+	return nil
+}
+
 func validateSlot(s *core.Settlement) error {
 	slot := s.PutBack.Slot
 	if len(slot) > MaxLimiterKey {
@@ -328,19 +359,36 @@ func (r *TurnRequest) OnlyClaims() bool {
 	return len(r.Settlements)+len(r.Parts)+len(r.Begin) == 0
 }
 
-// Recorded returns Settlements with the records that the turn keeps: without their Past if Keep keeps
-// no record.
-func (r *TurnRequest) Recorded() []core.Settlement {
-	recorded := func(s core.Settlement) bool { return s.Past != nil }
-	if r.Keep.Any() || !slices.ContainsFunc(r.Settlements, recorded) {
-		return r.Settlements
+// RemovesPast reports whether the turn removes records that are no longer kept: whether it has
+// settlements, or parts with marks that it keeps.
+func (r *TurnRequest) RemovesPast() bool {
+	marked := func(p core.PayloadSettlement) bool { return p.Mark.OK }
+	return len(r.Settlements) > 0 || r.Keep.Any() && slices.ContainsFunc(r.Parts, marked)
+}
+
+// Recorded returns Settlements and Parts with the records and marks that the turn keeps: without their
+// Past and Mark if Keep keeps no record.
+func (r *TurnRequest) Recorded() ([]core.Settlement, []core.PayloadSettlement) {
+	recorded := func(s core.Settlement) bool { return s.Past != nil || s.Mark.OK }
+	marked := func(p core.PayloadSettlement) bool { return p.Mark.OK }
+	settlements, parts := r.Settlements, r.Parts
+	if r.Keep.Any() {
+		return settlements, parts
 	}
 
-	list := slices.Clone(r.Settlements)
-	for i := range list {
-		list[i].Past = nil
+	if slices.ContainsFunc(settlements, recorded) {
+		settlements = slices.Clone(settlements)
+		for i := range settlements {
+			settlements[i].Past, settlements[i].Mark = nil, core.Mark{}
+		}
 	}
-	return list
+	if slices.ContainsFunc(parts, marked) {
+		parts = slices.Clone(parts)
+		for i := range parts {
+			parts[i].Mark = core.Mark{}
+		}
+	}
+	return settlements, parts
 }
 
 // Budget returns the limits of what the turn may claim.

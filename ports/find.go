@@ -102,6 +102,9 @@ type Found struct {
 	// Past is the record of the last run of the id that ended as done, with its result. It is nil
 	// if there is no such record, or if the store can't read it.
 	Past *core.Past
+	// Mark is the mark of the id: the highest score of its payloads that were done, as far as the store
+	// has kept it (docs/rules.md 15).
+	Mark core.Mark
 	// Next are the cursors of the places that have more payloads than were returned, in the order
 	// of the places. A reply to a request with After has at most the cursor of that place.
 	Next []PayloadCursor

@@ -125,6 +125,9 @@ type Counts struct {
 	// began, because the rule keeps only higher ones (docs/rules.md 2). A payload that is pushed
 	// again after it was superseded counts again.
 	Superseded int64
+	// Stale is the number of payloads that were dropped since the queue began because they were stale,
+	// by pushes with DropStale and by settlements (docs/rules.md 15).
+	Stale int64
 	// Oldest is the smallest core.State.WaitsFrom of the queued jobs: the time from which the
 	// longest-waiting job waits, or at which the first one becomes due. It is not OK if no job is
 	// queued. Unlike a shard's head it ignores pauses and claims. So that a store reads few jobs,
@@ -149,6 +152,7 @@ func SumCounts(a, b Counts) Counts {
 
 		Quarantined: a.Quarantined + b.Quarantined,
 		Superseded:  a.Superseded + b.Superseded,
+		Stale:       a.Stale + b.Stale,
 		Held:        a.Held + b.Held,
 	}
 }

@@ -310,19 +310,28 @@ type DeadLetterStep struct {
 	// Limit is the maximum number of dead letters to handle if DeadLetters is nil. A value below 1
 	// means MaxStep, which is also the maximum. The step handles them in order of (ChangedAt, id).
 	Limit int
+	// Fresh leaves the named dead letters alone of which a named payload is stale: at or below the mark
+	// of its id (docs/rules.md 15). Unmark removes the mark and the record of an id if a stale payload of
+	// it is revived, in the same atomic step. Only Revive has them, for a step that names DeadLetters,
+	// and at most one of the two.
+	Fresh, Unmark bool
 	// Keep is how many dead letters of the shard a step over all of them leaves at least: it handles at
 	// most those that the shard has above Keep. So two steps at the same time leave as many as one.
 	// 0 leaves none.
 	Keep int64
 }
 
-// Validate returns [ErrInvalidRequest] for too many dead letters, a shard below 0, a Group together
-// with DeadLetters, a Group that no dead letter can have, or a Keep that is below 0 or together with
+// Validate returns [ErrInvalidRequest] for too many dead letters, a shard below 0, Fresh and Unmark
+// together or without DeadLetters, a Group together with DeadLetters, a Group that no dead letter can have, or a Keep that is below 0 or together with
 // DeadLetters or a Group.
 func (s *DeadLetterStep) Validate() error {
 	if s.Keep < 0 || s.Keep > 0 && (s.DeadLetters != nil || s.Group != "") {
 		return fmt.Errorf("%w: a step that keeps %d dead letters; give 0, or more without DeadLetters and Group",
 			ErrInvalidRequest, s.Keep)
+	}
+	if s.Fresh && s.Unmark || (s.Fresh || s.Unmark) && s.DeadLetters == nil {
+		return fmt.Errorf("%w: a step with Fresh or Unmark; give one of them, and name the DeadLetters",
+			ErrInvalidRequest)
 	}
 	if s.Group != "" && s.DeadLetters != nil {
 		return fmt.Errorf("%w: group %q together with named dead letters; name only one of them",
@@ -388,6 +397,8 @@ type StepReply struct {
 	// Reached on. If it repeated all entries, it could change jobs or dead letters that came
 	// meanwhile.
 	Reached int
+	// Stale is the number of dead letters that a step with Fresh has left alone.
+	Stale int
 	// More is true if a step over all dead letters left some of them, or a part of one, above those
 	// that it keeps.
 	More bool

@@ -79,6 +79,10 @@ type PushRequest struct {
 	// zero value is core.Keep. An entry whose When is core.Urgent merges by core.Earliest instead
 	// (core.When.Rule).
 	Rule core.PushRule
+	// DropStale drops the entries that are stale: whose score is at or below the mark of their id
+	// (docs/rules.md 15). Such an entry changes nothing but counts. A Producer in a caller's transaction
+	// may store them, since they are dropped once they are claimed.
+	DropStale bool
 	// Entries are stored in order. In a queue whose Merge has core.SamePush their payloads are those
 	// that its Stored returns.
 	Entries []core.Entry
@@ -103,12 +107,12 @@ func (r *PushRequest) Validate() error {
 
 // PushReply is the result of Push.
 //
-// New, Merged, Duplicate and Superseded count the entries that this call has stored, in their
-// order. Each entry is in one of the four counts. If a push of unknown outcome is repeated, the
+// New, Merged, Duplicate, Superseded and Stale count the entries that this call has stored or
+// dropped, in their order. Each entry is in one of the counts. If a push of unknown outcome is repeated, the
 // repeat counts by what it meets: an entry that the first call has stored is a Duplicate, unless
 // its job was claimed meanwhile.
 //
-// A Producer that can't know yet which jobs the entries meet leaves the four counts at 0. An
+// A Producer that can't know yet which jobs the entries meet leaves the counts at 0. An
 // example is a Producer in a caller's transaction: its entries merge into the jobs that are queued
 // after the commit. Until a turn or a read has merged them after the commit, other pushes count as
 // if these entries did not exist. If Push also returns an error, the counts include at most the
@@ -128,6 +132,9 @@ type PushReply struct {
 	// Superseded is the number of entries whose payload was dropped at once, because the merge rule
 	// keeps only higher ones. Such an entry may still move the job's time by the push rule.
 	Superseded int
+	// Stale is the number of entries that were dropped because they were stale, if the request has
+	// DropStale.
+	Stale int
 }
 
 // Add adds the counts of another part of the same push, and takes its Now.
@@ -137,4 +144,5 @@ func (r *PushReply) Add(part PushReply) {
 	r.Merged += part.Merged
 	r.Duplicate += part.Duplicate
 	r.Superseded += part.Superseded
+	r.Stale += part.Stale
 }

@@ -156,7 +156,7 @@ func (s *shard) changeSchedule(c *ports.ScheduleChange, met *ports.PushReply) po
 	next := cloneSchedule(c.Schedule)
 	s.calendar.put(&next)
 	for i := range c.Entries {
-		s.push(&c.Entries[i], core.PushRule{}, met)
+		s.push(&c.Entries[i], &ports.PushRequest{}, met)
 	}
 	return ports.ScheduleChanged
 }

@@ -231,6 +231,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 		record.Result = slices.Clone(p.Result)
 		found.Past = &record
 	}
+	found.Mark = sh.past.mark(r.ID)
 	return found, nil
 }
 

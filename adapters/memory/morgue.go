@@ -25,6 +25,9 @@ type morgue struct {
 func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
 		return sh.morgue.step(&r, func(d *core.DeadLetter, payloads []core.Payload) {
+			if r.Unmark && sh.past.mark(d.ID).Covers(payloads[0].Score) {
+				sh.past.unmark(d.ID)
+			}
 			sh.revive(d, payloads, now)
 		})
 	})
@@ -99,6 +102,15 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 	return 1
 }
 
+// isStale reports whether a named payload of a dead letter is stale, or any for nil.
+func (m *morgue) isStale(d *core.DeadLetter, named [][]byte) bool {
+	mark := m.shard.past.mark(d.ID)
+	return slices.ContainsFunc(d.Payloads, func(p core.Payload) bool {
+		return mark.Covers(p.Score) && (named == nil ||
+			slices.ContainsFunc(named, func(data []byte) bool { return bytes.Equal(data, p.Data) }))
+	})
+}
+
 // step removes the payloads that a step chooses, up to its bounds, and calls use with those of
 // each dead letter.
 func (m *morgue) step(r *ports.DeadLetterStep, use func(d *core.DeadLetter, payloads []core.Payload)) ports.StepReply {
@@ -116,13 +128,21 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(d *core.DeadLetter, payl
 	}
 
 	if r.DeadLetters != nil {
-		return namedStep(len(r.DeadLetters), func(at int) (changed, finished bool) {
+		stale := 0
+		reply = namedStep(len(r.DeadLetters), func(at int) (changed, finished bool) {
 			ref := &r.DeadLetters[at]
-			if d := m.deadLetters[ref.ID]; d != nil && (r.Before == 0 || d.ChangedAt < r.Before) {
-				return remove(d, ref.Payloads)
+			d := m.deadLetters[ref.ID]
+			if d == nil || r.Before > 0 && d.ChangedAt >= r.Before {
+				return false, true
 			}
-			return false, true
+			if r.Fresh && m.isStale(d, ref.Payloads) {
+				stale++
+				return false, true
+			}
+			return remove(d, ref.Payloads)
 		})
+		reply.Stale = stale
+		return reply
 	}
 
 	for d, ok := m.oldest(r); ok; d, ok = m.oldest(r) {

@@ -10,7 +10,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// past is what became of the ids of a shard: one record for each id, also by (DoneAt, id).
+// past is what became of the ids of a shard: one record for each id, and one for each id with a mark
+// of its own, which is listed as its markID. All are also listed by (DoneAt, id).
 type past struct {
 	byID   map[string]*core.Past
 	byTime sorted[*core.Past]
@@ -33,6 +34,42 @@ func (l *past) keep(p core.Past) {
 	l.byID[p.ID] = &p
 	l.byTime.Insert(placeOfPast(&p), &p)
 	l.bytes += int64(len(p.Result))
+}
+
+// markID returns the id under which the mark of an id is kept. No job has that id.
+func markID(id string) string { return id + "\x00" }
+
+// raise raises the mark of an id.
+func (l *past) raise(id string, m core.Mark, now core.Instant) {
+	if !m.OK {
+		return
+	}
+	key := markID(id)
+	if former := l.byID[key]; former != nil {
+		m = m.Raised(core.MarkAt(former.Score))
+	}
+	l.keep(core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score), Raises: true})
+}
+
+// mark returns the mark of an id.
+func (l *past) mark(id string) core.Mark {
+	return l.byID[id].Mark().Raised(l.byID[markID(id)].Mark())
+}
+
+// unmark removes the record and the mark of an id.
+func (l *past) unmark(id string) {
+	for _, key := range [...]string{id, markID(id)} {
+		if p := l.byID[key]; p != nil {
+			l.remove(p)
+		}
+	}
+}
+
+// addMarks sets the marks of claims.
+func (l *past) addMarks(claims []core.Claim) {
+	for i := range claims {
+		claims[i].Mark = l.mark(claims[i].ID)
+	}
 }
 
 func (l *past) remove(p *core.Past) {
@@ -83,5 +120,6 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 
 	var page ports.PastPage
 	page.Past, page.Next = p.Page()
+	page.Past = slices.DeleteFunc(page.Past, func(p ports.PastView) bool { return p.ID[len(p.ID)-1] == 0 })
 	return page, nil
 }

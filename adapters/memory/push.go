@@ -46,16 +46,22 @@ func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Rou
 	before := sh.head()
 	reply.Now = b.now()
 	for _, entry := range entries {
-		sh.push(&r.Entries[entry.Position], r.Rule, reply)
+		sh.push(&r.Entries[entry.Position], r, reply)
 	}
 	sh.wakeIfEarlier(before)
 }
 
 // push pushes one entry at the reply's now, and counts what it met there.
-func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushReply) {
+func (s *shard) push(entry *core.Entry, r *ports.PushRequest, reply *ports.PushReply) {
 	now := reply.Now
 	p := entry.Payload
 	p.Score = core.NormalScore(p.Score)
+	if r.DropStale && s.past.mark(entry.ID).Covers(p.Score) {
+		s.stale++
+		reply.Stale++
+		return
+	}
+
 	pushed := entry.State(now)
 
 	e := s.entity(entry.ID)
@@ -75,5 +81,5 @@ func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushRep
 		reply.Duplicate++
 	}
 
-	s.restate(e, core.MergePush(e.State, pushed, entry.When.Rule(rule)))
+	s.restate(e, core.MergePush(e.State, pushed, entry.When.Rule(r.Rule)))
 }

@@ -173,7 +173,7 @@ func TestAnEmptiedShardDropsItsLargeMap(t *testing.T) {
 		t.Run(fmt.Sprintf("after %d jobs", jobs), func(t *testing.T) {
 			h := newHolder(t)
 			for i := range jobs {
-				h.shard.push(&core.Entry{ID: fmt.Sprint(i)}, core.PushRule{}, new(ports.PushReply))
+				h.shard.push(&core.Entry{ID: fmt.Sprint(i)}, &ports.PushRequest{}, new(ports.PushReply))
 			}
 			h.work(core.Settlement{})
 			if kept, want := h.shard.peak > 0, jobs <= maxReusedIDs; kept != want || len(h.shard.ids) != 0 {

@@ -53,19 +53,21 @@ func (s *Store) SettlePayload(ctx context.Context, id core.Shard, p core.Payload
 	if !sh.claimed.endPayload(e.claim, &p) {
 		return storekit.NoOtherPayload(id, &p)
 	}
+	sh.past.raise(p.ID, p.Mark, s.b.now())
 	sh.wakeIfEarlier(before)
 	return nil
 }
 
 // endParts ends the payloads that a turn names, begins the next payload of each job, and returns
 // the positions of the parts that it has skipped.
-func (s *shard) endParts(parts []core.PayloadSettlement) (skipped []int) {
+func (s *shard) endParts(parts []core.PayloadSettlement, now core.Instant) (skipped []int) {
 	for i := range parts {
 		p := &parts[i]
 		e := s.claimedWith(p.ID, p.Receipt)
 		switch {
 		case e != nil && s.claimed.endPayload(e.claim, p):
 			e.claim.Begun = true
+			s.past.raise(p.ID, p.Mark, now)
 		case s.claimedWith(p.ID, p.Receipt.NextPart()) != nil: // it was applied before
 			s.ids[p.ID].claim.Begun = true
 		default:
@@ -124,6 +126,8 @@ func (s *shard) settle(e *entity, x *core.Settlement, back core.Job, dead core.D
 	}
 	s.forget(e)
 
+	s.past.raise(e.id, x.Mark, now)
+	s.stale += int64(x.Stale)
 	if x.Processed {
 		s.processed++
 	}

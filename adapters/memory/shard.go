@@ -32,7 +32,7 @@ type shard struct {
 	calendar calendar
 	past     past
 
-	processed, failed, superseded int64
+	processed, failed, superseded, stale int64
 
 	subscribers []*storekit.Subscriber
 }
@@ -219,6 +219,7 @@ func (s *shard) counts() ports.Counts {
 		Failed:    s.failed,
 
 		Superseded: s.superseded,
+		Stale:      s.stale,
 		Held:       int64(s.retrying.byTime.CountFrom(int64(core.MaxInstant))),
 		Oldest:     s.oldest(),
 	}

@@ -36,6 +36,9 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		return ports.TurnReply{}, storekit.TurnsLost(&r, last)
 	}
 
+	if r.Marks {
+		sh.past.addMarks(reply.Claims)
+	}
 	reply.Last = sh.lease.last
 	reply.Remaining = sh.lease.remaining(reply.Now)
 	reply.Cancellations = sh.claimed.cancellations()
@@ -46,12 +49,13 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 // turn settles, ends parts, begins, hands over, claims and renews. A turn that only claims and
 // finds nothing to hand over or claim changes nothing, unless it was sent before.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
-	s.settleAll(r.Recorded(), reply)
-	if len(r.Settlements) > 0 {
+	settlements, parts := r.Recorded()
+	s.settleAll(settlements, reply)
+	reply.SkippedParts = s.endParts(parts, reply.Now)
+	if r.RemovesPast() {
 		s.past.prune(r.Keep, reply.Now)
 	}
 
-	reply.SkippedParts = s.endParts(r.Parts)
 	for i, ref := range r.Begin {
 		if e := s.claimedWith(ref.ID, ref.Receipt); e != nil {
 			e.claim.Begun = true

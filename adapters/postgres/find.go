@@ -25,8 +25,8 @@ var findSQL = strings.NewReplacer("{failures}", "e.failures", "{counted}", "$11:
 WITH s AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
 )
-SELECT k.kind, j.*, c.*, d.*, t.*, p.scores, p.data, p.meta, p.more
-FROM (VALUES ('j'::"char"), ('c'), ('d'), ('p')) k (kind)
+SELECT k.kind, m.mark, j.*, c.*, d.*, t.*, p.scores, p.data, p.meta, p.more
+FROM (VALUES ('j'::"char"), ('c'), ('d'), ('p'), ('m')) k (kind)
 LEFT JOIN LATERAL (
   SELECT ` + selectList(jobPrefix, new(queuedJob).columns()) + `
   FROM {schema}.jobs e` + queuedPayloads + `
@@ -45,10 +45,13 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
   SELECT ` + selectList(pastPrefix, new(pastRecord).found()) + `
   FROM {schema}.past e
-  WHERE k.kind = 'p' AND e.shard = (SELECT id FROM s) AND e.id = $4
+  WHERE k.kind = 'p' AND e.shard = (SELECT id FROM s) AND e.id = $4 AND NOT e.mark
 ) t ON true
+LEFT JOIN LATERAL (
+  SELECT m.score AS mark FROM {schema}.marks((SELECT id FROM s), ARRAY[$4::text]) m WHERE k.kind = 'm'
+) m ON true
 LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = k.kind
-WHERE coalesce(j.job_id, c.claim_id, d.dead_id, t.past_id) IS NOT NULL`)
+WHERE coalesce(j.job_id, c.claim_id, d.dead_id, t.past_id, m.mark::text) IS NOT NULL`)
 
 // The kinds of records, and the prefixes of their columns.
 const (
@@ -56,6 +59,7 @@ const (
 	foundClaim, claimPrefix = 'c', "claim_"
 	foundDead, deadPrefix   = 'd', "dead_"
 	foundPast, pastPrefix   = 'p', "past_"
+	foundMark               = 'm'
 )
 
 // mostSkipped is the largest number of payloads of one score that a cursor leaves out. An id can't
@@ -143,6 +147,10 @@ func addFound(found *ports.Found, r *ports.FindRequest, rows pgx.Rows) (err erro
 		p := past.view().Past
 		found.Past = &p
 		return nil
+
+	case foundMark:
+		found.Mark.OK = true
+		return rows.Scan(destinations(rows, "", []column{{name: "mark", into: &found.Mark.Score}})...)
 
 	case foundJob:
 		var job queuedJob

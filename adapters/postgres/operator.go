@@ -40,8 +40,8 @@ func (s *Store) step(
 	)
 
 	err := s.queryOne(ctx, ifRolledBack|operated,
-		[]any{&st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest},
-		`SELECT status, coalesce(now, 0), handled, reached, more, earliest FROM {schema}.`+call,
+		[]any{&st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest, &reply.Stale},
+		`SELECT status, coalesce(now, 0), handled, reached, more, earliest, coalesce(stale, 0) FROM {schema}.`+call,
 		append([]any{textOrNone(shard.Queue), shard.Index, s.now()}, args...)...)
 	if err == nil {
 		err = st.err(shard)
@@ -175,8 +175,9 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 		return ports.StepReply{}, err
 	}
 
-	return s.step(ctx, r.Shard, len(ids), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		ids, counts, data, int64(r.Before), r.Size(), revive, orNull(r.Group), r.Keep)
+	return s.step(ctx, r.Shard, len(ids), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		ids, counts, data, int64(r.Before), r.Size(), revive, orNull(r.Group), r.Keep,
+		r.Fresh, r.Unmark)
 }
 
 // Edit implements [ports.Operator].

@@ -18,6 +18,7 @@ type pastRow struct {
 	Started  core.Instant `json:"started"`
 	Took     int64        `json:"took"`
 	Score    float64      `json:"score"`
+	Raises   bool         `json:"raises,omitempty"`
 	Payloads int          `json:"payloads"`
 	Attempt  int          `json:"attempt"`
 	Node     string       `json:"node"`
@@ -29,6 +30,7 @@ func newPastRow(p core.Past) *pastRow {
 		Started:  p.Started,
 		Took:     p.Took.Microseconds(),
 		Score:    p.Score,
+		Raises:   p.Raises,
 		Payloads: p.Payloads,
 		Attempt:  p.Attempt,
 		Node:     p.Node,
@@ -67,6 +69,7 @@ func (p *pastRecord) columns() []column {
 		{"started", "e.started", &p.Started},
 		{"took", "e.took", &p.took},
 		{"score", "e.score", &p.Score},
+		{"raises", "e.raises", &p.Raises},
 		{"payloads", "e.payloads", &p.Payloads},
 		{"attempt", "e.attempt", &p.Attempt},
 		{"node", "e.node", &p.Node},
@@ -96,7 +99,7 @@ SELECT ` + selectList("", new(pastRecord).columns()) + `
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $1) q
 CROSS JOIN unnest($2::int[], $3::text[]) WITH ORDINALITY w (index, id, place)
 CROSS JOIN LATERAL (
-  SELECT * FROM {schema}.past WHERE shard = q.first + w.index AND id = w.id COLLATE "C" OFFSET 0
+  SELECT * FROM {schema}.past WHERE shard = q.first + w.index AND id = w.id COLLATE "C" AND NOT mark OFFSET 0
 ) e
 ORDER BY w.place`
 
@@ -108,7 +111,7 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 		return ports.PastPage{}, err
 	}
 
-	l := list[pastRecord, *pastRecord]{table: "past", key: "done_at"}
+	l := list[pastRecord, *pastRecord]{table: "past", key: "done_at", filter: "AND NOT mark"}
 	p := storekit.NewPager[storekit.Listed](r, false)
 	var lost storekit.Lost
 	err = storekit.FindPlaces(ctx, p, shards, &lost, func(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
@@ -153,4 +156,41 @@ func (s *Store) readPast(
 		})
 	}, pastSQL, queue, indexes, ids)
 	return past, err
+}
+
+// markArg returns a mark as a parameter, NULL for none.
+func markArg(m core.Mark) *float64 {
+	if !m.OK {
+		return nil
+	}
+	score := core.NormalScore(m.Score)
+	return &score
+}
+
+// marksSQL reads the marks of ids, of those that have one, with their places from 1.
+//
+//	$1 the queue, $2 the shard's index, $3 the ids
+const marksSQL = `SELECT place, score FROM {schema}.marks({schema}.find_shard($1, $2), $3)`
+
+// readMarks sets the marks of claims. No other call changes them while the jobs are claimed.
+func (s *Store) readMarks(ctx context.Context, shard core.Shard, claims []core.Claim) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	ids := make([]string, len(claims))
+	for i := range claims {
+		ids[i] = claims[i].ID
+	}
+
+	return s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		var place int32
+		var score float64
+		return eachRow(rows, func() error {
+			if err := rows.Scan(&place, &score); err != nil {
+				return err
+			}
+			claims[place-1].Mark = core.MarkAt(score)
+			return nil
+		})
+	}, marksSQL, shard.Queue, index(shard), ids)
 }

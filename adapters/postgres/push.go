@@ -33,6 +33,13 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 
 	var reply ports.PushReply
 	remaining := storekit.Route(nil, r.Entries, r.Shards)
+	if r.DropStale {
+		kept, err := s.dropStale(ctx, &r, remaining)
+		if err != nil {
+			return ports.PushReply{}, storekit.NotStored(remaining, err)
+		}
+		reply.Stale, remaining = len(remaining)-len(kept), kept
+	}
 	for first := true; first || len(remaining) > 0; first = false {
 		some := remaining[:statementSize(remaining)]
 		met, err := s.pushSome(ctx, &r, some)
@@ -45,6 +52,48 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		remaining = remaining[len(some):]
 	}
 	return reply, nil
+}
+
+// dropStaleSQL returns the places of entries that are stale, from 1, and counts them.
+//
+//	$1 the queue, $2 and $3 its shard count and generation, $4 the indexes of shards, $5 the ids and $6 the
+//	scores
+const dropStaleSQL = `SELECT * FROM {schema}.drop_stale($1, $2, $3, $4, $5, $6)`
+
+// dropStale returns the entries of a push that are not stale. What becomes stale afterwards is dropped
+// when it is claimed.
+func (s *Store) dropStale(
+	ctx context.Context, r *ports.PushRequest, list []storekit.Routed,
+) (kept []storekit.Routed, err error) {
+	for some := range slices.Chunk(list, maxStatement) {
+		indexes, ids, scores := make([]int32, len(some)), make([]string, len(some)), make([]float64, len(some))
+		for i, at := range some {
+			e := &r.Entries[at.Position]
+			indexes[i], ids[i], scores[i] = int32(at.Shard), e.ID, core.NormalScore(e.Score)
+		}
+
+		stale := make([]bool, len(some))
+		err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
+			clear(stale)
+			var place int32
+			return eachRow(rows, func() error {
+				if err := rows.Scan(&place); err != nil {
+					return err
+				}
+				stale[place-1] = true
+				return nil
+			})
+		}, dropStaleSQL, r.Queue, r.Shards, r.Generation, indexes, ids, scores)
+		if err != nil {
+			return nil, err
+		}
+		for i, at := range some {
+			if !stale[i] {
+				kept = append(kept, at)
+			}
+		}
+	}
+	return kept, nil
 }
 
 // statementSize returns the number of entries for the next statement: those of whole shards or, if

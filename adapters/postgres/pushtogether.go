@@ -55,7 +55,7 @@ func (s *Store) newSmallPushes() *smallPushes {
 // isSmall reports whether a push may go with others: one entry without tags, to a queue whose merge
 // rule is not known to be another one than union.
 func (s *Store) isSmall(r *ports.PushRequest) bool {
-	if len(r.Entries) != 1 || r.Entries[0].Tags != "" || r.Entries[0].When.Urgent() || sizeOf(r) >= smallPush {
+	if len(r.Entries) != 1 || r.DropStale || r.Entries[0].Tags != "" || r.Entries[0].When.Urgent() || sizeOf(r) >= smallPush {
 		return false
 	}
 	if _, known := s.byRule.Load(r.Queue); known {

@@ -28,7 +28,7 @@ func newSettlementColumns(list []core.Settlement) *settlementColumns {
 	}
 
 	usual := !slices.ContainsFunc(list, func(x core.Settlement) bool {
-		return !x.Plain() || !x.Processed || x.Failed || x.Past != nil
+		return !x.Plain() || !x.Processed || x.Failed || x.Past != nil || x.Mark.OK || x.Stale > 0
 	})
 	known := make(map[core.ClaimRef]bool, len(list))
 	for i := range list {
@@ -94,6 +94,9 @@ type settlement struct {
 	Letter *letter `json:"letter,omitempty"`
 
 	Past *pastRow `json:"past,omitempty"`
+
+	Mark  *float64 `json:"mark,omitempty"`
+	Stale int      `json:"stale,omitempty"`
 }
 
 func newSettlement(s *core.Settlement) settlement {
@@ -110,6 +113,8 @@ func newSettlement(s *core.Settlement) settlement {
 		Recoveries:   s.PutBack.Recoveries,
 		Failures:     failuresOf(s.PutBack.Failures),
 		Slot:         s.PutBack.Slot,
+		Mark:         markArg(s.Mark),
+		Stale:        s.Stale,
 	}
 
 	if s.Past != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // turnArgs is how many parameters turnSQL has.
-const turnArgs = 28
+const turnArgs = 29
 
 // Most turns are usual, as described in the function turn_fast. Others need twice as many
 // parameters, and each parameter costs time.
@@ -26,8 +26,8 @@ const (
   p_settlements => $15::text::json,
   p_resent => $16, p_begin_ids => $17, p_begin_tokens => $18, p_begin_numbers => $19,
   p_part_ids => $20, p_part_tokens => $21, p_part_numbers => $22, p_part_positions => $23,
-  p_part_retry_counts => $24, p_part_recoveries => $25,
-  p_keep_age => $26, p_keep_count => $27, p_keep_bytes => $28)`
+  p_part_retry_counts => $24, p_part_recoveries => $25, p_part_marks => $26,
+  p_keep_age => $27, p_keep_count => $28, p_keep_bytes => $29)`
 	turnClaimsSQL = `SELECT * FROM {schema}.turn_claims(p_queue => $1, p_index => $2, p_token => $3, p_number => $4)`
 )
 
@@ -40,8 +40,9 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		return ports.TurnReply{}, err
 	}
 
-	settlements := newSettlementColumns(r.Recorded())
-	template, args, err := s.turnCall(&r, settlements)
+	recorded, parts := r.Recorded()
+	settlements := newSettlementColumns(recorded)
+	template, args, err := s.turnCall(&r, settlements, parts)
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
@@ -55,12 +56,15 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err == nil && r.Resent {
 		err = s.readClaims(ctx, &r, &got)
 	}
+	claims, orphans := got.split(r.Lease.Token)
+	if err == nil && r.Marks {
+		err = s.readMarks(ctx, r.Lease.Shard, claims)
+	}
 	if err != nil {
 		s.idle.set(r.Lease.Shard, false)
 		return ports.TurnReply{}, err
 	}
 
-	claims, orphans := got.split(r.Lease.Token)
 	s.countClaims(len(claims))
 	sortClaims(claims, byTime)
 	sortClaims(orphans, byID)
@@ -112,6 +116,7 @@ func (r *reply) split(token int64) (claims, orphans []core.Claim) {
 func (s *Store) turnCall(
 	r *ports.TurnRequest,
 	settlements *settlementColumns,
+	parts []core.PayloadSettlement,
 ) (template string, args []any, err error) {
 	budget := storekit.BudgetOf(r)
 	args = append(make([]any, 0, turnArgs),
@@ -134,7 +139,7 @@ func (s *Store) turnCall(
 	}
 	args = append(args, outcomes, r.Resent)
 	args = append(args, beginArgs(r.Begin)...)
-	args = append(args, partArgs(r.Parts)...)
+	args = append(args, partArgs(parts)...)
 	return turnSQL, append(args, keepArgs(r.Keep)...), nil
 }
 
@@ -179,13 +184,20 @@ func beginArgs(refs []core.ClaimRef) []any {
 func partArgs(parts []core.PayloadSettlement) []any {
 	n := len(parts)
 	if n == 0 {
-		return []any{nil, nil, nil, nil, nil, nil}
+		return []any{nil, nil, nil, nil, nil, nil, nil}
 	}
 	ids, tokens, numbers := make([]string, n), make([]int64, n), make([]int64, n)
 	places, retryCounts, recoveries := make([]int32, n), make([]int32, n), make([]int32, n)
+	var marks []*float64 // nil if no part has one
 	for i, p := range parts {
 		ids[i], tokens[i], numbers[i] = orNone(p.ID), p.Receipt.Token, p.Receipt.Number
 		places[i], retryCounts[i], recoveries[i] = int32(p.Position), int32(p.RetryCount), int32(p.Recoveries)
+		if p.Mark.OK && marks == nil {
+			marks = make([]*float64, n)
+		}
+		if p.Mark.OK {
+			marks[i] = markArg(p.Mark)
+		}
 	}
-	return []any{ids, tokens, numbers, places, retryCounts, recoveries}
+	return []any{ids, tokens, numbers, places, retryCounts, recoveries, marks}
 }

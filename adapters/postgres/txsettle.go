@@ -70,33 +70,34 @@ FROM {schema}.settle_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p
 
 // SettlePayload implements [ports.Settler] in the caller's transaction.
 func (t *Tx) SettlePayload(ctx context.Context, shard core.Shard, p core.PayloadSettlement) error {
-	return settlePayload(ctx, t.askOne, shard, &p)
+	return t.store.settlePayload(ctx, t.askOne, shard, &p)
 }
 
 // SettlePayload implements [ports.Settler] in a transaction of its own.
 func (s *Store) SettlePayload(ctx context.Context, shard core.Shard, p core.PayloadSettlement) error {
-	return settlePayload(ctx, s.settleOnce, shard, &p)
+	return s.settlePayload(ctx, s.settleOnce, shard, &p)
 }
 
 // settlePayloadTxSQL settles one payload of a claimed job, and returns a status and how many
 // payloads were settled. Its types are written as in pushTxSQL.
 //
 //	$1 the queue, $2 the shard's index, $3 the id, $4 and $5 the receipt's token and number, $6 the
-//	payload's position, $7 and $8 the claim's RetryCount and Recoveries afterwards
+//	payload's position, $7 and $8 the claim's RetryCount and Recoveries afterwards, $9 now,
+//	$10 the score to which the mark of the id is raised, NULL for none
 const settlePayloadTxSQL = `
 SELECT status, settled
 FROM {schema}.settle_payload_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p_id => $3::pg_catalog.text,
   p_token => $4::bigint, p_number => $5::bigint, p_position => $6::int,
-  p_retry_count => $7::int, p_recoveries => $8::int)`
+  p_retry_count => $7::int, p_recoveries => $8::int, p_now => $9::bigint, p_mark => $10::float8)`
 
-func settlePayload(ctx context.Context, ask oneRow, shard core.Shard, p *core.PayloadSettlement) error {
+func (s *Store) settlePayload(ctx context.Context, ask oneRow, shard core.Shard, p *core.PayloadSettlement) error {
 	var (
 		st      status
 		settled *int // nil if the claim has no such payload or no other one
 	)
 
 	err := ask(ctx, []any{&st, &settled}, settlePayloadTxSQL, textOrNone(shard.Queue), int(index(shard)), orNone(p.ID),
-		p.Receipt.Token, p.Receipt.Number, p.Position, p.RetryCount, p.Recoveries)
+		p.Receipt.Token, p.Receipt.Number, p.Position, p.RetryCount, p.Recoveries, s.now(), markArg(p.Mark))
 
 	switch {
 	case err != nil:

@@ -126,7 +126,7 @@ func (s *Store) statsCalls(shard core.Shard) []exchange.Call {
 		s.read(shard, "hlen", keyClaims), s.read(shard, "hlen", keyDead), s.read(shard, "hlen", keyAside),
 		s.read(shard, "zrange", keyReady, 0, 0, "withscores"), s.read(shard, "zrange", keyParked, 0, 0, "withscores"),
 		s.read(shard, "hmget", keyLease,
-			"processed", "failed", "superseded", "early", "held", "owner", "token", "expires"),
+			"processed", "failed", "superseded", "stale", "early", "held", "owner", "token", "expires"),
 	}
 }
 
@@ -150,8 +150,8 @@ func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, e
 	}
 
 	lease := r.List()
-	stats.Processed, stats.Failed, stats.Superseded, early =
-		lease.Number(), lease.Number(), lease.Number(), core.Instant(lease.Number())
+	stats.Processed, stats.Failed, stats.Superseded, stats.Stale, early =
+		lease.Number(), lease.Number(), lease.Number(), lease.Number(), core.Instant(lease.Number())
 	if held := lease.Number() == 1; held {
 		stats.Owner, stats.Token, stats.ExpiresAt = lease.Text(), lease.Number(), core.Instant(lease.Number())
 	}
@@ -173,6 +173,7 @@ func parseCounts(r *record.Reply) ports.Counts {
 		Quarantined: r.Int(),
 		Superseded:  r.Int(),
 		Held:        r.Int(),
+		Stale:       r.Int(),
 	}
 }
 
@@ -252,7 +253,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		found.Damaged = append(found.Damaged, record.Places[string(place)])
 	}
 	slices.Sort(found.Damaged)
-	found.Past = parseFoundPast(&r, request.ID)
+	found.Past, found.Mark = parseFoundPast(&r, request.ID)
 	return found, errors.Join(r.Err(), s.Err())
 }
 

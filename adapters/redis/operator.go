@@ -33,6 +33,9 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, c exchang
 		if r.More() && named > 0 {
 			reply.Reached = int(r.Int())
 			reply.More = false
+			if r.More() {
+				reply.Stale = int(r.Int())
+			}
 		}
 		return reply, r.Err()
 	case "unknown":
@@ -161,7 +164,8 @@ func (s *Store) deadLetterStep(
 		return ports.StepReply{}, err
 	}
 
-	args := []any{s.now(), boolArg(revive), r.Size(), int64(r.Before), r.Group, boolArg(r.DeadLetters != nil), r.Keep}
+	args := []any{s.now(), boolArg(revive), r.Size(), int64(r.Before), r.Group, boolArg(r.DeadLetters != nil), r.Keep,
+		staleArg(r)}
 	for _, ref := range r.DeadLetters {
 		if ref.Payloads == nil {
 			args = append(args, ref.ID, -1)
@@ -178,6 +182,17 @@ func (s *Store) deadLetterStep(
 		Keys:   s.firstKeys(r.Shard, deadKeys),
 		Args:   args,
 	})
+}
+
+// staleArg returns what becomes of stale dead letters, as lua/step/revive_purge.lua takes it.
+func staleArg(r *ports.DeadLetterStep) int {
+	switch {
+	case r.Fresh:
+		return 1
+	case r.Unmark:
+		return 2
+	}
+	return 0
 }
 
 // Edit implements [ports.Operator].

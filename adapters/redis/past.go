@@ -55,6 +55,9 @@ func (s *Store) readPast(
 	var shards []core.Shard
 	ids := make(map[core.Shard][]any)
 	for _, p := range places {
+		if record.IsMark(p.At.ID) {
+			continue
+		}
 		if ids[p.Shard] == nil {
 			shards = append(shards, p.Shard)
 		}
@@ -80,16 +83,18 @@ func (s *Store) readPast(
 	return found, err
 }
 
-// parseFoundPast reads the record of an id and its result, each of which may be nil.
-func parseFoundPast(r *record.Reply, id string) *core.Past {
+// parseFoundPast reads the record of an id, its result and its mark, each of which may be nil.
+func parseFoundPast(r *record.Reply, id string) (*core.Past, core.Mark) {
 	text, _ := r.Optional()
 	result, _ := r.Optional()
+	markText, _ := r.Optional()
+	mark := record.ParseMark(text, markText)
 	p, _, ok := record.ParsePast(id, text)
 	if !ok {
-		return nil
+		return nil, mark
 	}
 	if result != "" {
 		p.Result = []byte(result)
 	}
-	return &p
+	return &p, mark
 }

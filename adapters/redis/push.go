@@ -128,11 +128,15 @@ func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 	now := !slices.ContainsFunc(list, func(at storekit.Routed) bool {
 		return r.Entries[at.Position].When != core.When{}
 	})
-	if now && r.Rule.Kind == core.Keep {
+	if now && r.Rule.Kind == core.Keep && !r.DropStale {
 		return nil
 	}
 
-	b := fmt.Appendf(nil, "%d %d", r.Rule.Kind, r.Rule.MaxDelay().Microseconds())
+	var b []byte
+	if r.DropStale {
+		b = append(b, '~')
+	}
+	b = fmt.Appendf(b, "%d %d", r.Rule.Kind, r.Rule.MaxDelay().Microseconds())
 	if now {
 		return b
 	}
@@ -209,8 +213,9 @@ func (p *pushing) pushed(
 	case "met":
 		met.Now, stored = core.Instant(reply.Int()), int(reply.Int())
 		met.New, met.Merged, met.Superseded = int(reply.Int()), int(reply.Int()), int(reply.Int())
-		met.Duplicate = stored - met.New - met.Merged - met.Superseded
-		if stored < 1 || stored > given || min(met.New, met.Merged, met.Duplicate, met.Superseded) < 0 {
+		met.Stale = int(reply.Int())
+		met.Duplicate = stored - met.New - met.Merged - met.Superseded - met.Stale
+		if stored < 1 || stored > given || min(met.New, met.Merged, met.Duplicate, met.Superseded, met.Stale) < 0 {
 			return met, 0, record.ErrReply
 		}
 		return met, stored, reply.Err()

@@ -62,16 +62,17 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	args := make([]any, 0, 14+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		b.Jobs, b.PerJob, b.Bytes,
-		record.ReceiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by, record.KeepText(r.Keep))
-	args = record.AppendSettlements(args, r.Recorded())
+		record.ReceiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by, record.KeepText(r.Keep, r.Marks))
+	settlements, parts := r.Recorded()
+	args = record.AppendSettlements(args, settlements)
 
 	if r.Resent || len(r.Parts)+len(r.Begin) > 0 {
 		args = append(args, boolArg(r.Resent), len(r.Parts))
 	}
-	for i := range r.Parts {
-		p := &r.Parts[i]
+	for i := range parts {
+		p := &parts[i]
 		args = append(args, p.ID, record.ReceiptText(p.Receipt), record.ReceiptText(p.Receipt.NextPart()),
-			p.Position, p.RetryCount, p.Recoveries)
+			p.Position, p.RetryCount, p.Recoveries, record.MarkText(p.Mark))
 	}
 	for _, ref := range r.Begin {
 		args = append(args, ref.ID, record.ReceiptText(ref.Receipt))
@@ -102,12 +103,6 @@ func turned(r *record.Reply, again bool) (ports.TurnReply, error) {
 	if t.Claims, err = record.ParseClaims(&claims); err != nil {
 		return ports.TurnReply{}, err
 	}
-	if again { // their order is undefined
-		slices.SortFunc(t.Claims, func(a, b core.Claim) int {
-			return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), strings.Compare(a.ID, b.ID))
-		})
-	}
-
 	if t.Cancellations, err = record.ParseCancels(&cancels); err != nil {
 		return ports.TurnReply{}, err
 	}
@@ -130,5 +125,16 @@ func turned(r *record.Reply, again bool) (ports.TurnReply, error) {
 		t.SkippedParts = append(t.SkippedParts, int(skippedParts.Int()))
 	}
 	r.Join(&deferred, &skippedParts)
+
+	if r.More() {
+		marks := r.List()
+		record.AddMarks(t.Claims, &marks)
+		r.Join(&marks)
+	}
+	if again { // the order of its claims is undefined
+		slices.SortFunc(t.Claims, func(a, b core.Claim) int {
+			return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), strings.Compare(a.ID, b.ID))
+		})
+	}
 	return t, r.Err()
 }

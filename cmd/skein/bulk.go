@@ -109,6 +109,7 @@ var resultColumns = columns[inspect.Result]{
 	{"handled", false, func(r *inspect.Result) any { return r.Handled }},
 	{"total", false, func(r *inspect.Result) any { return r.Total }},
 	{"later", true, func(r *inspect.Result) any { return r.Later }},
+	{"stale", true, func(r *inspect.Result) any { return r.Stale }},
 	{"continue", true, func(r *inspect.Result) any { return string(r.Checkpoint) }},
 }
 
@@ -128,6 +129,7 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 	if err != nil && r.Handled == 0 {
 		return err
 	}
+	a.sayStale(r)
 	if shown := one(a, resultColumns, r); err != nil || shown != nil {
 		return firstOf(err, shown)
 	}
@@ -248,9 +250,10 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 		return errNoStep
 	}
 
-	if err == nil && r.Checkpoint == "" && r.Handled == 0 {
+	if err == nil && r.Checkpoint == "" && r.Handled == 0 && r.Stale == 0 {
 		a.sayNone(b, &r)
 	}
+	a.sayStale(&r)
 	a.sayLater(&r)
 	a.sayGone(b, &r, err)
 	shown := one(a, allColumns, &r)
@@ -299,6 +302,14 @@ func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed: "+
 			"a killed call, a step whose reply was lost, a server or another operator has handled them.\n",
 			figures.Exact(int64(r.Gone)), figures.Exact(int64(r.Total)))
+	}
+}
+
+// sayStale prints why a revive has left dead letters alone.
+func (a *app) sayStale(r *inspect.Result) {
+	if r.Stale > 0 {
+		_, _ = fmt.Fprintf(a.stderr, "%d dead letters stay in the morgue, since a payload of theirs is not newer than what was "+
+			"done of the id. --force revives them, and forgets what was done of these ids.\n", r.Stale)
 	}
 }
 

@@ -91,13 +91,20 @@ func (a *app) listGroups() *cobra.Command {
 
 // onDead returns a command that acts on dead letters: on those of named ids, or on all that match.
 func (a *app) onDead(name, short, example, done string, on onDead) *cobra.Command {
-	b := &bulkFlags{verb: name, done: done, has: hasDead}
+	b, force := &bulkFlags{verb: name, done: done, has: hasDead}, false
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example,
 		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {
-			return on(i, ctx, queue, c.dead())
+			dead := c.dead()
+			if force {
+				dead = dead.Force()
+			}
+			return on(i, ctx, queue, dead)
 		})
 	if name == "rm" {
 		c.SuggestFor = []string{"purge", "delete"} // purge is its name in the HTTP API
+	} else {
+		c.Flags().BoolVar(&force, "force", false,
+			"revive payloads too that are not newer than what was done of their ids, and forget what was done of these")
 	}
 	c.Flags().StringVar(&b.o.Group, "group", "",
 		"with --all: only those of this group of errors; skein morgue groups lists them")

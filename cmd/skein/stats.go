@@ -31,6 +31,7 @@ var countColumns = columns[inspect.Counts]{
 	{"processed", false, func(c *inspect.Counts) any { return c.Processed }},
 	{"failed", false, func(c *inspect.Counts) any { return c.Failed }},
 	{"superseded", true, func(c *inspect.Counts) any { return c.Superseded }},
+	{"stale", true, func(c *inspect.Counts) any { return c.Stale }},
 	{"oldest", true, func(c *inspect.Counts) any { return c.Oldest }},
 }
 

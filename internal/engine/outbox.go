@@ -85,7 +85,7 @@ func (o *outbox) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) []c
 	return o.finished[len(o.finished)-len(claims):]
 }
 
-// putOff sends the settlements of claims that have to wait for their rates.
+// putOff sends the settlements of claims that have to wait for their rates, or that have stale payloads.
 func (o *outbox) putOff(settled []core.Settlement) { o.finished = append(o.finished, settled...) }
 
 // settleRecovered sends the settlement of a job that does not run. A burial is a result, and so is

@@ -44,10 +44,11 @@ type asker struct {
 // startable are the claims of a turn, as their rates allow.
 type startable struct {
 	// now are those that may start, and later are those that may soon. off are the settlements that put
-	// the others back until their slots come.
+	// the others back until their slots come, and stale are those of claims with stale payloads.
 	now   []core.Claim
 	later held
 	off   []core.Settlement
+	stale []core.Settlement
 }
 
 // held are claimed jobs that may start at a time, by the local clock.
@@ -123,20 +124,21 @@ func (s *shard) awaitHeld(now time.Time) {
 	}
 }
 
-// startable asks for the starts of the jobs that a turn has claimed, if the queue has rates by key
-// (docs/rules.md 12).
+// startable drops the stale payloads of the jobs that a turn has claimed (docs/rules.md 15). For the
+// other jobs it asks for their starts, if the queue has rates by key (docs/rules.md 12).
 func (s *shard) startable(r *ports.TurnReply) startable {
-	if s.queue.KeyOf == nil || len(r.Claims) == 0 {
-		return startable{now: r.Claims}
+	fresh, stale := s.queue.dropStale(r.Claims)
+	if s.queue.KeyOf == nil || len(fresh) == 0 {
+		return startable{now: fresh, stale: stale}
 	}
 
-	claims := slices.Clone(r.Claims)
+	claims := slices.Clone(fresh)
 	starts := make([]keyedStart, len(claims))
 	if asks := s.askKeys(claims, starts, r.Now); len(asks) > 0 {
 		s.takeKeys(asks, claims, starts)
 	}
 
-	var c startable
+	c := startable{stale: stale}
 	for i, start := range starts {
 		switch {
 		case start.off:
@@ -150,6 +152,23 @@ func (s *shard) startable(r *ports.TurnReply) startable {
 		}
 	}
 	return c
+}
+
+// dropStale returns the claims without a stale payload, and the settlements of the others.
+func (q *Queue) dropStale(claims []core.Claim) (fresh []core.Claim, settled []core.Settlement) {
+	stale := func(c core.Claim) bool { return c.Stale() > 0 }
+	if !q.DropStale || !slices.ContainsFunc(claims, stale) {
+		return claims, nil
+	}
+
+	for i := range claims {
+		if n := claims[i].Stale(); n > 0 {
+			settled = append(settled, claims[i].DropStale(n))
+		} else {
+			fresh = append(fresh, claims[i])
+		}
+	}
+	return fresh, settled
 }
 
 // keyedStart is when a claimed job may start. If off is set, the job goes back until then. slot is the

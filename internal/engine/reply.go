@@ -28,6 +28,7 @@ func (s *shard) takeReply(
 	s.withdraw(s.claims.confirmBegin(request, r), core.Untouched)
 	s.claims.push(s.turns.outbox.buryRecovered(claimed.now, r.Now), received)
 	s.turns.outbox.putOff(claimed.off)
+	s.turns.outbox.putOff(claimed.stale)
 	s.turns.putOff(len(claimed.off), len(r.Claims))
 	s.hold(claimed.later)
 	s.settleOrphans(r.Orphans, r.Cancellations)
@@ -47,6 +48,7 @@ func (s *shard) takeReply(
 
 	s.node.jobLog.Recovers(s.ID, "", uncancelled(r.Orphans, r.Cancellations), s.queue.Policy.MaxRecoveries)
 	s.node.jobLog.Claimed(s.ID, claimed.now, s.queue.PerJob)
+	s.logStale(claimed.stale)
 	if waits {
 		signal(s.node.tickNow)
 	}
@@ -63,6 +65,14 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 		signal(s.node.pollNow)
 	}
 	s.overdue.Stop()
+}
+
+// logStale logs the stale payloads that are dropped.
+func (s *shardInfo) logStale(settled []core.Settlement) {
+	for i := range settled {
+		s.node.log.Debug("stale payloads dropped, since a newer one was done",
+			"queue", s.ID.Queue, "shard", s.ID.String(), "id", settled[i].ID, "payloads", settled[i].Stale)
+	}
 }
 
 // logDeferral logs that a settlement has been deferred for long.

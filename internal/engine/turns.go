@@ -114,6 +114,7 @@ func (t *turns) prepare(lease ports.Lease, begin []core.ClaimRef, want int, now 
 		Bytes:       t.claimBytes,
 		Node:        t.cfg.Node,
 		Keep:        t.queue.Past.PerShard(t.queue.Shards),
+		Marks:       t.queue.DropStale,
 	}
 
 	t.byWakeup = want > 0 && t.news.takeWakeup()

@@ -153,6 +153,16 @@ func ofQueues() []Metric {
 				"only the highest ones.",
 		},
 		{
+			Name:   "skein_queue_stale_total",
+			Type:   Counter,
+			Source: Store,
+			By:     "Stats",
+			Unit:   "payloads",
+			Labels: []Label{queue()},
+			Help: "Payloads that were dropped since the queue began, because a payload of their id with at least " +
+				"their score was done.",
+		},
+		{
 			Name:   "skein_queue_paused",
 			Type:   Gauge,
 			Source: Store,

@@ -57,6 +57,7 @@ func (b *BulkBody) check(others int) error {
 type MorgueBody struct {
 	BulkBody
 	Payloads []LetterPayloads `json:"payloads,omitempty" doc:"single payloads to act on instead of whole dead letters, of at most 1,000 ids"`
+	Force    bool             `json:"force,omitempty" doc:"for revive: revive stale payloads too, which are not newer than what was done of their ids, and forget what was done of these ids"`
 }
 
 // LetterPayloads names payloads of a dead letter.
@@ -78,6 +79,7 @@ type BulkReply struct {
 	Handled   int                       `json:"handled" doc:"the number of entries changed, or that would be changed by a dry run"`
 	Total     int                       `json:"total" doc:"the number of entries at the first call"`
 	Later     int                       `json:"later,omitempty" doc:"how many of the newest hundred dead letters were skipped because their time is after before, such as imported ones with a future time; name their ids to act on them"`
+	Stale     int                       `json:"stale,omitempty" doc:"how many dead letters a revive has left alone because a payload is not newer than what was done of the id; force revives them"`
 	Continue  string                    `json:"continue,omitempty" doc:"the value of continue for the next call; absent if the action is complete, and in a dry run, which is a sample if looked_at is less than total"`
 	Jobs      []Row[inspect.QueuedJob]  `json:"jobs,omitempty" doc:"in a dry run, some of the jobs that would change, without payloads"`
 	Dead      []Row[inspect.DeadLetter] `json:"dead,omitempty" doc:"in a dry run, some of the dead letters that would change"`
@@ -92,6 +94,7 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 		Handled:  r.Handled,
 		Total:    r.Total,
 		Later:    r.Later,
+		Stale:    r.Stale,
 		Continue: c.sealed(string(r.Checkpoint)),
 		Jobs:     rowsOf(c, r.Jobs),
 		Dead:     rowsOf(c, r.Samples),
@@ -325,6 +328,9 @@ func (c *call) onDead(
 	dead, err := c.selectDead(b)
 	if err != nil {
 		return nil, err
+	}
+	if b.Force {
+		dead = dead.Force()
 	}
 	result, err := act(c.ctx, c.queue, dead)
 	return c.bulkReply(&result, err)

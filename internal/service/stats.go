@@ -30,6 +30,7 @@ type Counts struct {
 	Processed    int64     `json:"processed" doc:"jobs done since the queue began"`
 	Failed       int64     `json:"failed" doc:"jobs that failed or were buried since the queue began"`
 	Superseded   int64     `json:"superseded" doc:"payloads that the merge rule has dropped since the queue began"`
+	Stale        int64     `json:"stale" doc:"payloads that were dropped since the queue began, because a payload of their id with at least their score was done"`
 	Oldest       time.Time `json:"oldest,omitzero" doc:"when the queued job that has waited longest began to wait or, if none waits, when the first one becomes due; absent if no job is queued, or if all are held"`
 }
 
@@ -48,6 +49,7 @@ func countsOf(c *inspect.Counts) Counts {
 		Processed:    c.Processed,
 		Failed:       c.Failed,
 		Superseded:   c.Superseded,
+		Stale:        c.Stale,
 		Oldest:       c.Oldest.UTC(),
 	}
 }
@@ -75,6 +77,7 @@ func (c *Counts) Add(o Counts) {
 		{&c.Processed, o.Processed},
 		{&c.Failed, o.Failed},
 		{&c.Superseded, o.Superseded},
+		{&c.Stale, o.Stale},
 	} {
 		*sum.into += sum.of
 	}

@@ -81,6 +81,7 @@ func (s *shard) counts() ports.Counts {
 		Failed:    s.failed,
 
 		Superseded: s.superseded,
+		Stale:      s.stale,
 	}
 
 	for _, job := range s.queued {
@@ -108,6 +109,7 @@ func sum(a, b ports.Counts) ports.Counts {
 		Oldest:    earlier(a.Oldest, b.Oldest),
 
 		Superseded: a.Superseded + b.Superseded,
+		Stale:      a.Stale + b.Stale,
 		Held:       a.Held + b.Held,
 	}
 }
@@ -297,6 +299,7 @@ func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	if past, ok := s.past[r.ID]; ok {
 		found.Past = &past
 	}
+	found.Mark = s.mark(r.ID)
 
 	return found, nil
 }

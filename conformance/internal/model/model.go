@@ -55,6 +55,7 @@ type shard struct {
 	pastAge    time.Duration
 	rule       core.MergeRule
 	superseded int64
+	stale      int64
 	processed  int64
 	failed     int64
 }

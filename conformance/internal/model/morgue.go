@@ -11,7 +11,14 @@ import (
 
 // Revive implements ports.Operator.
 func (m *Store) Revive(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
-	return m.stepDeadLetters(ctx, step, (*shard).revive)
+	return m.stepDeadLetters(ctx, step,
+		func(s *shard, dead core.DeadLetter, taken []core.Payload, now core.Instant) {
+			if step.Unmark && s.mark(dead.ID).Covers(taken[0].Score) {
+				delete(s.past, dead.ID)
+				delete(s.past, dead.ID+"\x00")
+			}
+			s.revive(dead, taken, now)
+		})
 }
 
 // Purge implements ports.Operator.
@@ -35,12 +42,20 @@ func (m *Store) stepDeadLetters(
 	now := m.Now()
 	defer s.tidyGroups()
 	var bound core.Bound
+	stale := 0
 
 	handle := func(ref ports.DeadLetterRef) (changed, finished bool) {
 		if step.Before > 0 && s.dead[ref.ID].ChangedAt >= step.Before {
 			return false, true
 		}
 		dead := s.dead[ref.ID]
+		if step.Fresh && slices.ContainsFunc(dead.Payloads, func(p core.Payload) bool {
+			named := func(data []byte) bool { return string(data) == string(p.Data) }
+			return s.mark(ref.ID).Covers(p.Score) && (ref.Payloads == nil || slices.ContainsFunc(ref.Payloads, named))
+		}) {
+			stale++
+			return false, true
+		}
 		taken, finished := s.takeOut(ref, &bound)
 		if len(taken) > 0 {
 			do(s, dead, taken, now)
@@ -49,7 +64,9 @@ func (m *Store) stepDeadLetters(
 	}
 
 	if step.DeadLetters != nil {
-		return stepNamed(step.DeadLetters, handle, now), nil
+		reply := stepNamed(step.DeadLetters, handle, now)
+		reply.Stale = stale
+		return reply, nil
 	}
 
 	var all []ports.DeadLetterRef

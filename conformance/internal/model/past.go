@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -13,6 +14,29 @@ func (s *shard) record(settled *core.Settlement, now core.Instant) {
 	if settled.Past != nil {
 		s.past[settled.ID] = settled.Past.Stored(settled.ID, now)
 	}
+}
+
+// raise raises the mark of an id. The record of a mark has the id with a NUL.
+func (s *shard) raise(id string, m core.Mark, now core.Instant) {
+	if !m.OK {
+		return
+	}
+	key := id + "\x00"
+	if former, ok := s.past[key]; ok {
+		m = m.Raised(core.MarkAt(former.Score))
+	}
+	s.past[key] = core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score), Raises: true}
+}
+
+// mark returns the mark of an id.
+func (s *shard) mark(id string) (m core.Mark) {
+	if p, ok := s.past[id]; ok && p.Raises {
+		m = core.MarkAt(p.Score)
+	}
+	if p, ok := s.past[id+"\x00"]; ok {
+		m = m.Raised(core.MarkAt(p.Score))
+	}
+	return m
 }
 
 // prunePast removes the records of a shard that are not kept, the oldest first. A turn that keeps
@@ -51,7 +75,10 @@ func (m *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 
 	var all []ports.PastView
 	for _, s := range shards {
-		for _, p := range s.past {
+		for id, p := range s.past {
+			if strings.HasSuffix(id, "\x00") {
+				continue
+			}
 			view := ports.PastView{Past: p, ResultBytes: len(p.Result)}
 			view.Result = nil
 			all = append(all, view)

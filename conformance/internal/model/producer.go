@@ -89,8 +89,15 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 
 	reply := ports.PushReply{Now: m.Now()}
 	for remaining := r.Entries; len(remaining) > 0; {
-		n := alike(remaining)
 		sh := q.shards[core.ShardOf(remaining[0].ID, r.Shards)]
+		if r.DropStale && sh.mark(remaining[0].ID).Covers(remaining[0].Payload.Score) {
+			sh.stale++
+			reply.Stale++
+			remaining = remaining[1:]
+			continue
+		}
+
+		n := alike(remaining, r.DropStale)
 		sh.push(remaining[:n], r.Rule, &reply)
 		remaining = remaining[n:]
 	}
@@ -98,10 +105,11 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 }
 
 // alike returns the number of leading entries with the same id, time and tags. They merge together,
-// because it would take long to merge each one with all payloads of the job.
-func alike(entries []core.Entry) int {
+// because it would take long to merge each one with all payloads of the job. Those of a push that
+// drops stale ones don't merge together.
+func alike(entries []core.Entry, single bool) int {
 	n := 1
-	for n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When &&
+	for !single && n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When &&
 		entries[n].Tags == entries[0].Tags {
 		n++
 	}

@@ -41,6 +41,11 @@ func (m *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		reply = m.carryOut(q, s, r, now)
 	}
 
+	for i := range reply.Claims {
+		if r.Marks {
+			reply.Claims[i].Mark = s.mark(reply.Claims[i].ID)
+		}
+	}
 	reply.Last = s.lease.last
 	reply.Now, reply.Remaining = now, s.lease.remaining(now)
 	reply.Head, reply.Paused = s.ownersHead(q.record.Paused, now), q.record.Paused
@@ -73,12 +78,13 @@ func (s *shard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
 // unless it is resent.
 func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	var reply ports.TurnReply
-	reply.Skipped, reply.Deferred = s.settle(r.Recorded(), now)
-	if len(r.Settlements) > 0 {
+	settlements, parts := r.Recorded()
+	reply.Skipped, reply.Deferred = s.settle(settlements, now)
+	reply.SkippedParts = s.endParts(parts, now)
+	if r.RemovesPast() {
 		s.prunePast(r.Keep, now)
 	}
 
-	reply.SkippedParts = s.endParts(r.Parts)
 	reply.NotBegun = s.begin(r.Begin)
 	reply.Orphans = m.handOver(s, r.Number, core.Bound{Bytes: cmp.Or(r.Bytes, core.DefaultTurnBytes)})
 
@@ -123,6 +129,8 @@ func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped
 		s.putBack(back, settlement.PutBack)
 		s.bury(dead)
 		s.record(&settlement, now)
+		s.raise(settlement.ID, settlement.Mark, now)
+		s.stale += int64(settlement.Stale)
 
 		if settlement.Processed {
 			s.processed++
@@ -136,13 +144,14 @@ func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped
 
 // endParts ends single payloads, begins the next ones and returns the positions of skipped parts. A
 // part that was applied before only begins.
-func (s *shard) endParts(parts []core.PayloadSettlement) (skipped []int) {
+func (s *shard) endParts(parts []core.PayloadSettlement, now core.Instant) (skipped []int) {
 	for i, part := range parts {
 		c, claimed := s.claimed[part.ID]
 		left, ok := part.Apply(c.Claim)
 		switch {
 		case claimed && ok && c.Receipt == part.Receipt:
 			c.Claim, c.Count = left, len(left.Payloads)
+			s.raise(part.ID, part.Mark, now)
 		case !claimed || c.Receipt != part.Receipt.NextPart():
 			skipped = append(skipped, i)
 			continue

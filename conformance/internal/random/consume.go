@@ -177,11 +177,14 @@ func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
 			r.Begin = append(r.Begin, c.Ref())
 		}
 		if len(c.Payloads) > 1 && rarely(d, "part") {
-			r.Parts = append(r.Parts, c.SettlePayload(rapid.IntRange(0, len(c.Payloads)).Draw(d.t, "position")))
+			part := c.SettlePayload(rapid.IntRange(0, len(c.Payloads)).Draw(d.t, "position"))
+			part.Mark = d.mark()
+			r.Parts = append(r.Parts, part)
 		}
 	}
 
 	r.Resent = rarely(d, "resent")
+	r.Marks = rapid.Bool().Draw(d.t, "marks")
 	return r
 }
 
@@ -263,7 +266,18 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 			Result:  []byte(pick(d, "result", "", "", "42", "\x00\xff", strings.Repeat("r", core.MaxResultBytes/2))),
 		})
 	}
+	if rapid.Bool().Draw(d.t, "mark") {
+		s.MarkDone(&c, &o)
+	}
+	if rarely(d, "stale") {
+		s.Stale = pick(d, "how many stale", 1, 2, 300)
+	}
 	return s
+}
+
+// mark draws the mark of a payload that ends by itself, sometimes none.
+func (d *driver) mark() core.Mark {
+	return pick(d, "mark", core.Mark{}, core.MarkAt(0), core.MarkAt(1), core.MarkAt(2), core.MarkAt(-1.5), core.MarkAt(1<<53))
 }
 
 // slot draws the slot of a job, sometimes none.

@@ -37,7 +37,12 @@ func (d *driver) operate() {
 	case "cancel":
 		d.cancel()
 	case "revive":
-		compare(d, "Revive", d.deadLetterStep(), ports.ShardStore.Revive)
+		s := d.deadLetterStep()
+		if s.DeadLetters != nil {
+			how := pick(d, "stale", "", "", "fresh", "unmark")
+			s.Fresh, s.Unmark = how == "fresh", how == "unmark"
+		}
+		compare(d, "Revive", s, ports.ShardStore.Revive)
 	case "purge":
 		compare(d, "Purge", d.deadLetterStep(), ports.ShardStore.Purge)
 	case "edit":

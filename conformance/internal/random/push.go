@@ -71,6 +71,8 @@ func (d *driver) push() {
 		Limit: pick(d, "limit", 0, 5*time.Second),
 	}
 
+	r.DropStale = pick(d, "drop stale", false, false, true)
+
 	for range pick(d, "entries", 1, 1, 2, 4) {
 		r.Entries = append(r.Entries, d.entry())
 	}

@@ -210,6 +210,9 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	if b.shard.Queue.Records {
 		s.Record(c, b.run(i))
 	}
+	if b.shard.Queue.DropStale {
+		s.MarkDone(c, &o)
+	}
 	return s
 }
 

@@ -204,7 +204,11 @@ func (b *Batch) addPart(i int, p *jobParts, before []int, position int) core.Pay
 	if slices.Contains(before, 0) {
 		c.State = c.Rest()
 	}
-	return c.SettlePayload(position - countBelow(before, position))
+	part := c.SettlePayload(position - countBelow(before, position))
+	if b.shard.Queue.DropStale {
+		part.Mark = core.MarkAt(b.Claims[i].Payloads[position].Score)
+	}
+	return part
 }
 
 // endBefore ends the payload before a position of a recovered job in the store, for a handler that

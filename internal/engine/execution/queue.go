@@ -16,6 +16,9 @@ type Queue struct {
 	Policy core.RetryPolicy
 	// Records is true if the store keeps a record of each job that is done.
 	Records bool
+	// DropStale is true if the queue drops stale payloads, so that payloads that are done raise the marks
+	// of their ids.
+	DropStale bool
 	// Merge is the rule by which the queue stores its payloads.
 	Merge core.MergeRule
 	// Earliest is true if pushes of this program use that rule, so that they run awaiting jobs.

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -16,10 +17,17 @@ func pastText(p *core.Past) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(p.Started))
 	b = binary.BigEndian.AppendUint64(b, uint64(p.Took.Microseconds()))
 	b = binary.BigEndian.AppendUint64(b, math.Float64bits(p.Score))
-	b = binary.BigEndian.AppendUint32(b, uint32(p.Payloads))
+	payloads := uint32(p.Payloads)
+	if p.Raises {
+		payloads |= raises
+	}
+	b = binary.BigEndian.AppendUint32(b, payloads)
 	b = binary.BigEndian.AppendUint32(b, uint32(p.Attempt))
 	return append(append(b, byte(len(p.Node))), p.Node...)
 }
+
+// raises is the bit of the number of payloads that is set if the score counts for the mark.
+const raises = 1 << 31
 
 // ParsePast reads the stored record of an id, without its result, and the size of the result. ok is
 // false if the record can't be read. It skips what follows the server's name.
@@ -30,18 +38,62 @@ func ParsePast(id, text string) (p core.Past, resultBytes int, ok bool) {
 	p.Started = s.instant()
 	p.Took = time.Duration(min(s.instant(), core.MaxInstant)) * time.Microsecond
 	p.Score = s.double()
-	p.Payloads, p.Attempt = int(s.number(4)), int(s.number(4))
+	payloads := uint32(s.number(4))
+	p.Payloads, p.Raises, p.Attempt = int(payloads&^raises), payloads&raises > 0, int(s.number(4))
 	p.Node = s.sized(1)
 	return p, resultBytes, !s.bad
 }
 
-// KeepText returns the bounds of the records of a shard as lua/lib/past.lua reads them: empty if no
-// record is kept.
-func KeepText(k core.KeepPast) []byte {
-	if !k.Any() {
+// MarkText returns the record of a mark, or nothing if there is none. It is a record that has only a
+// score.
+func MarkText(m core.Mark) []byte {
+	if !m.OK {
 		return nil
 	}
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, 24), uint64(k.Age.Microseconds()))
-	b = binary.BigEndian.AppendUint64(b, uint64(k.Count))
-	return binary.BigEndian.AppendUint64(b, uint64(k.Bytes))
+	return pastText(&core.Past{Score: core.NormalScore(m.Score), Raises: true})
+}
+
+// markField ends the field of the record of a mark, after its id. No id has it.
+const markField = "\x00"
+
+// MarkField returns the field of the record of the mark of an id.
+func MarkField(id string) string { return id + markField }
+
+// IsMark reports whether a field has the record of a mark.
+func IsMark(field string) bool { return strings.HasSuffix(field, markField) }
+
+// ParseMark returns the mark of an id, whose record and whose record of a mark are stored as these
+// texts, each of which may be empty.
+func ParseMark(texts ...string) (m core.Mark) {
+	for _, text := range texts {
+		if p, _, ok := ParsePast("", text); ok {
+			m = m.Raised(p.Mark())
+		}
+	}
+	return m
+}
+
+// AddMarks sets the marks of claims to their scores, as mark_reader in lua/lib/past.lua returns them.
+func AddMarks(claims []core.Claim, r *Reply) {
+	for i := range claims {
+		s := decoder{rest: r.Text()}
+		if s.rest != "" {
+			claims[i].Mark = core.MarkAt(s.double())
+		}
+	}
+}
+
+// KeepText returns the bounds of the records of a shard as lua/lib/past.lua reads them: empty if no
+// record is kept. If marks is set, a byte more asks for the marks of claims.
+func KeepText(k core.KeepPast, marks bool) []byte {
+	b := make([]byte, 0, 25)
+	if k.Any() {
+		b = binary.BigEndian.AppendUint64(b, uint64(k.Age.Microseconds()))
+		b = binary.BigEndian.AppendUint64(b, uint64(k.Count))
+		b = binary.BigEndian.AppendUint64(b, uint64(k.Bytes))
+	}
+	if marks {
+		b = append(b, 'm')
+	}
+	return b
 }

@@ -38,6 +38,14 @@ func AppendSettlements(args []any, settlements []core.Settlement) []any {
 				texts = append(texts, p.Result)
 			}
 		}
+		if x.Mark.OK {
+			codes[i] |= settledMark
+			texts = append(texts, MarkText(x.Mark))
+		}
+		if x.Stale > 0 {
+			codes[i] |= settledStale
+			texts = append(texts, x.Stale)
+		}
 	}
 
 	for i := range settlements {
@@ -50,13 +58,16 @@ func AppendSettlements(args []any, settlements []core.Settlement) []any {
 
 // Bits of a settlement's code. lua/turn/turn_settle.lua, turn_plain.lua and lua/lib/past.lua have the
 // same: a job that was processed, one that failed, one that leaves something, whose parts are in a
-// text, one that is recorded by a text, and one whose record has a result, which is a text too.
+// text, one that is recorded by a text, one whose record has a result, which is a text too, one that
+// raises a mark, and one that has dropped stale payloads, each with a text.
 const (
 	settledProcessed = 1 << iota
 	settledFailed
 	settledParts
 	settledRecord
 	settledResult
+	settledMark
+	settledStale
 )
 
 // settlementText returns the parts of a settlement that leaves something, as dispose in

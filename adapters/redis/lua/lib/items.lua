@@ -336,6 +336,27 @@ do
     return all, total == 1
   end
 
+  -- lowest returns the lowest of the named payloads of a stored item, or of all, or nil if there is
+  -- none.
+  local function lowest(item, names)
+    if not names then return first(item, 1, 0)[1] end
+    local low
+    if item.job.many then
+      for _, score in ipairs(fetch('ZMSCORE', set_of(item), names)) do
+        score = tonumber(score or nil)
+        if score and (not low or score < low.score) then low = {score = score} end
+      end
+      return low
+    end
+
+    local named = {}
+    for _, data in ipairs(names) do named[data] = true end
+    for _, p in ipairs(item.job.list) do
+      if named[p.data] and (not low or p.score < low.score) then low = p end
+    end
+    return low
+  end
+
   -- take_named is take for the named payloads of a stored item; if scores are wanted, for those
   -- that the item has with these.
   local function take_named(item, names, bound, wanted)
@@ -432,6 +453,6 @@ do
     plan.unlink(set_of(item))
   end
 
-  items = {merge = merge, unite = unite, bound = bound, first = first, behind = behind, page = page, leave = leave, take = take, take_first = take_first, take_named = take_named, count = count, store = store,
+  items = {merge = merge, unite = unite, bound = bound, first = first, behind = behind, page = page, leave = leave, take = take, take_first = take_first, take_named = take_named, lowest = lowest, count = count, store = store,
     goes_whole = goes_whole, move = move, remove = remove}
 end

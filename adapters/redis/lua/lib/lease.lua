@@ -18,6 +18,7 @@
 --   past: the bytes of the results of the shard's records, and their Age, see lib/past.lua. Both
 --     turns.
 --   superseded: the count of payloads that the merge rule has dropped. lib/items.lua.
+--   stale: the count of stale payloads that were dropped. turn.lua, push.lua.
 --   large: not '' once a turn of this token has claimed a job that has a note. acquire, both turns.
 --   noted: the token of the last lease whose holder kept notes. If that is not token, the notes
 --     are invalid. acquire.

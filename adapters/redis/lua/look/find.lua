@@ -4,13 +4,13 @@
 -- ARGV: 1 now or '', 2 id, 3 payloads of the queued job, 4 of the claim and 5 of the dead letter
 --   to return at most, 6 the score that they follow and 7 how many payloads of that score they
 --   follow, or 0 for the first ones
--- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged, record, result}: queued and dead
+-- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged, record, result, mark}: queued and dead
 --   as {PerformAt, packed job with those payloads, how many it has, whether others follow them (1
 --   or 0)} or nil, the claim as {claim with those payloads, how many it has, whether others follow
 --   them} or nil, and its cancel as stored; token and expires are those of the current lease, or
 --   0; standing as {now, paused (1 or 0), owner, token, expires, claimed, ahead, alone}, as in
 --   ports.Standing; damaged has a letter for each place, q, c and d, where a record of the id is
---   at fault; record and result as stored, or nil
+--   at fault; record, result and the record of the mark as stored, or nil
 -- Uses: base, JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, sub, byte, band, parse, precedes,
 --   clock, instant, read_meta, bounds, packed, passing, items, queue, morgue, claim_from,
 --   claim_weight, claim_alone, fault_of, current_token.
@@ -109,4 +109,4 @@ local token, expires = current_token(LEASE, now)
 local PAST, RESULTS = base .. 'o', base .. 'or'
 call('EXISTS', PAST, RESULTS)
 return {'ok', queued, claim, call('HGET', CANCELS, id), letter, standing(), token, expires, damaged,
-  call('HGET', PAST, id), call('HGET', RESULTS, id)}
+  call('HGET', PAST, id), call('HGET', RESULTS, id), call('HGET', PAST, id .. '\0')}

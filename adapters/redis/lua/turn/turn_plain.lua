@@ -3,7 +3,7 @@
 -- turn.lua handles the turn. It is tried before the library is made, since making the library's
 -- functions costs more than a small turn. Both have the same effects, also on the fields of the
 -- lease that turn.lua names: conformance runs turns of both kinds against one model.
--- Uses: NOTED, note, past_args, keep_past.
+-- Uses: NOTED, note, past_args, keep_past, mark_reader.
 -- Defines: plain_turn, plain_reply.
 
 -- plain_turn returns the reply, or nil if the turn is not the usual one.
@@ -19,7 +19,7 @@ local function plain_turn()
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
   local keep, records, results = ARGV[11], nil, nil
   if ARGV[15 + n] then
-    if keep == '' then return end
+    if #keep < 24 then return end
     local args
     records, results, args = past_args(ARGV[14 + n], 15 + n)
     if not records or ARGV[15 + n + args] then return end
@@ -121,8 +121,9 @@ local function plain_turn()
 
   if n + taken == 0 then return end
 
-  local keep_all = n > 0 and (keep ~= '' or lease[8]) and
-    keep_past(LEASE, now, keep, lease[8], {unpack(ARGV, 13, 12 + n)}, records or {}, results or {}, n)
+  local keep_all = n > 0 and (#keep >= 24 or lease[8]) and
+    keep_past(LEASE, now, keep, lease[8], {unpack(ARGV, 13, 12 + n)}, records or {}, results or {}, n, {})
+  local marks_of = #keep % 8 == 1 and mark_reader(LEASE)
 
   if taken > 0 then
     call('HSET', CLAIMS, unpack(claims))
@@ -141,6 +142,7 @@ local function plain_turn()
 
   local expires = math.min(now + ARGV[5], 9007199254740992)
   call('HSET', LEASE, 'last', ARGV[4], 'ttl', ARGV[5], 'expires', string.format('%d', expires))
+  if marks_of then return {'ok', number, now, expires - now, 0, head, {}, claims, {}, {}, {}, {}, {}, marks_of(claims)} end
   return {'ok', number, now, expires - now, 0, head, {}, claims, {}, {}}
 end
 

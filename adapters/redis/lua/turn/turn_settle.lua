@@ -61,15 +61,17 @@ end
 --     dispose
 --   processed and failed: how many count as such
 --   alone: how many of the claims that stay run alone
+--   stale: how many stale payloads were dropped
 --   records, results: those of claims that are recorded, by the position of their id in freed
+--   marks: ids and records of marks in turn
 --   last: the index of the last ARGV that is about settlements
 --
 -- The bytes of claims that are read are bounded, even for claims that leave little or nothing: one
 -- without a note is read for its receipt.
 local function settle_claims(alone, now)
   local MOST_REMOVED = 4194304
-  local PROCESSED, FAILED, PARTS, RECORD, RESULT = 1, 2, 4, 8, 16 -- bits of a settlement's code, as in settlement.go of internal/record
-  local s = {freed = {}, gone = {}, notes = {}, skipped = {}, deferred = {}, left = {}, records = {}, results = {}, processed = 0, failed = 0, alone = alone, last = 0}
+  local PROCESSED, FAILED, PARTS, RECORD, RESULT, MARK, STALE = 1, 2, 4, 8, 16, 32, 64 -- bits of a settlement's code, as in settlement.go of internal/record
+  local s = {freed = {}, gone = {}, notes = {}, skipped = {}, deferred = {}, left = {}, records = {}, results = {}, marks = {}, stale = 0, processed = 0, failed = 0, alone = alone, last = 0}
   local n, ids = tonumber(ARGV[12]), {}
   for i = 1, n do ids[i] = ARGV[12 + i] end
   local receipts, codes, text = ARGV[13 + n], ARGV[14 + n], 14 + n
@@ -98,9 +100,13 @@ local function settle_claims(alone, now)
     leaves = code % RECORD >= PARTS
     if leaves then text = text + 1 end
 
-    local record, result
-    if code >= RECORD then text, record = text + 1, ARGV[text + 1] end
-    if code >= RESULT then text, result = text + 1, ARGV[text + 1] end
+    -- leave reads ARGV[text], so the texts behind that of what is left are read ahead of it.
+    local record, result, mark, stale
+    local ahead = text
+    if code % RESULT >= RECORD then ahead, record = ahead + 1, ARGV[ahead + 1] end
+    if code % MARK >= RESULT then ahead, result = ahead + 1, ARGV[ahead + 1] end
+    if code % STALE >= MARK then ahead, mark = ahead + 1, ARGV[ahead + 1] end
+    if code >= STALE then ahead, stale = ahead + 1, ARGV[ahead + 1] end
     local defers = not gone[id] and ((leaves or result) and full or not leaves and last)
     if not gone[id] and not defers then
       receipt, count, size, runs_alone = noted(id)
@@ -117,6 +123,8 @@ local function settle_claims(alone, now)
       gone[id] = true
       freed[#freed + 1] = id
       s.records[#freed], s.results[#freed] = record, result
+      if mark then s.marks[#s.marks + 1], s.marks[#s.marks + 2] = id, mark end
+      if stale then s.stale = s.stale + tonumber(stale) end
       if result then bounds.count(bound, 1, #result) end
 
       if receipt then s.notes[#s.notes + 1] = id end
@@ -125,6 +133,7 @@ local function settle_claims(alone, now)
       if s.alone > 0 and (runs_alone or value and claim_alone(value)) then s.alone = s.alone - 1 end
     end
 
+    text = ahead
     if value and not leaves then removed = removed + #value end
     last = removed > MOST_REMOVED
   end
@@ -145,18 +154,20 @@ local function without(value, position, retry, recoveries)
 end
 
 -- end_parts ends single payloads of claims. ARGV[from] is their number. Behind it are, for each,
--- its id, receipt, receipt afterwards, the payload's position, and RetryCount and Recoveries
--- afterwards. settled is the result of settle_claims, whose gone it reads and whose alone it
+-- its id, receipt, receipt afterwards, the payload's position, RetryCount and Recoveries
+-- afterwards, and the record of a mark or ''. settled is the result of settle_claims, whose gone it reads and whose alone it
 -- changes. cancels are the cancels of the shard as id, value, ..., whose receipts it changes. It
 -- returns
 --   claims: the values to be stored by id
 --   size: how many bytes they have, which bounds the claims that change in one turn
 --   notes: by id the notes of these claims, or false for a note to be removed
+--   marks: ids and records of marks in turn, and marked: whether a part has one, also one that is
+--     skipped
 --   skipped: the positions of parts whose claim is absent, has no such payload or no other one, or
 --     is too large to write in this turn
 --   last: the index of the last ARGV that is about parts
 local function end_parts(from, settled, cancels)
-  local changed = {claims = {}, size = 0, notes = {}, skipped = {}, last = from + 6 * ARGV[from]}
+  local changed = {claims = {}, size = 0, notes = {}, marks = {}, skipped = {}, last = from + 7 * ARGV[from]}
   local claims, weights = changed.claims, {}
 
   -- weigh returns the number of payloads of a claim and their bytes. The note of a large claim has
@@ -185,11 +196,12 @@ local function end_parts(from, settled, cancels)
     end
   end
 
-  for i = from + 1, changed.last, 6 do
+  for i = from + 1, changed.last, 7 do
     local id, before, after = ARGV[i], ARGV[i + 1], ARGV[i + 2]
     local fits = not settled.gone[id] and changed.size < bounds.most_bytes
     local value = fits and (claims[id] or call('HGET', CLAIMS, id))
     local receipt = value and sub(value, 1, 16)
+    changed.marked = changed.marked or ARGV[i + 6] ~= ''
 
     if receipt == before then
       changed.size = changed.size + #value
@@ -198,6 +210,7 @@ local function end_parts(from, settled, cancels)
       if left then
         weights[id] = {count - 1, size - ended}
         store(id, begun_value(left, after), after, claim_alone(value))
+        if ARGV[i + 6] ~= '' then changed.marks[#changed.marks + 1], changed.marks[#changed.marks + 2] = id, ARGV[i + 6] end
       end
       receipt = left and after
     elseif receipt == after then -- it was applied before
@@ -205,7 +218,7 @@ local function end_parts(from, settled, cancels)
       claims[id] = begun_value(value, after)
     end
 
-    if receipt ~= after then changed.skipped[#changed.skipped + 1] = (i - from - 1) / 6 end
+    if receipt ~= after then changed.skipped[#changed.skipped + 1] = (i - from - 1) / 7 end
   end
   return changed
 end

@@ -165,6 +165,58 @@ func settlerPast(e *env.Env) {
 	removedByTurns(e, h)
 }
 
+const ruleMark = "Settle and SettlePayload: each with a Mark raises the mark of the id, in the caller's transaction"
+
+// markedParts returns claims of two jobs of three payloads, a settlement of the first with a mark, and
+// that of a payload of the second.
+func markedParts(e *env.Env) (h *env.Holder, whole core.Settlement, part core.PayloadSettlement, second core.Claim) {
+	e.Push(env.EntriesOf("a", env.ThreePayloads())...)
+	e.Push(env.EntriesOf("b", env.ThreePayloads())...)
+	h = e.Acquire("n1")
+	claims := []core.Claim{h.One(), h.One()}
+	whole, part = env.Failed(claims[0], "boom", 0), claims[1].SettlePayload(1)
+	whole.Mark, whole.Stale, part.Mark = core.MarkAt(3), 2, core.MarkAt(2)
+	return h, whole, part, claims[1]
+}
+
+// sameMarks checks the marks of a and b, and the number of stale payloads.
+func sameMarks(e *env.Env, what string, a, b core.Mark, stale int64) {
+	e.TB.Helper()
+	e.Same("the marks "+what, []core.Mark{e.Find("a").Mark, e.Find("b").Mark}, []core.Mark{a, b})
+	e.Same("how many payloads are stale "+what, e.Counts().Stale, stale)
+}
+
+func settlerMarks(e *env.Env) {
+	h, whole, part, second := markedParts(e)
+	sameMarks(e, "at first", core.Mark{}, core.Mark{}, 0)
+	e.Must(settleOutside(e, whole), "Settle")
+	e.Must(tryPayload(e, part), "SettlePayload")
+	sameMarks(e, "then", core.MarkAt(3), core.MarkAt(2), 2)
+
+	// A lower mark changes nothing.
+	left, _ := part.Apply(second)
+	part = left.SettlePayload(0)
+	part.Mark = core.MarkAt(1)
+	e.Must(tryPayload(e, part), "SettlePayload")
+	sameMarks(e, "after a lower one", core.MarkAt(3), core.MarkAt(2), 2)
+	removedByTurns(e, h)
+	sameMarks(e, "that turns have removed", core.Mark{}, core.Mark{}, 2)
+}
+
+func transactionMarks(e *env.Env) {
+	h, whole, part, second := markedParts(e)
+	tx := begin(e)
+	e.Must(tx.Settle(e.Ctx, e.Shard, []core.Settlement{whole}), "Settle in a transaction")
+	e.Must(tx.SettlePayload(e.Ctx, e.Shard, part), "SettlePayload in a transaction")
+	sameMarks(e, "before the commit", core.Mark{}, core.Mark{}, 0)
+	e.Must(tx.Commit(e.Ctx), "Commit")
+	sameMarks(e, "after a commit", core.MarkAt(3), core.MarkAt(2), 2)
+	left, _ := part.Apply(second)
+	h.Settle(env.Dropped(left))
+	removedByTurns(e, h)
+	sameMarks(e, "that turns have removed", core.Mark{}, core.Mark{}, 2)
+}
+
 func transactionPast(e *env.Env) {
 	e.PushIDs("a", "b")
 	h := e.Acquire("n1")
@@ -218,6 +270,7 @@ func settlerCases() []env.Case {
 			Check: settlerTakesNoLease,
 		},
 		{Name: "records a job that is done", Rule: rulePast, Check: settlerPast},
+		{Name: "raises marks", Rule: ruleMark, Check: settlerMarks},
 		{
 			Name:  "takes jobs out of a turn's repeat",
 			Rule:  "Turn: a repeat returns the jobs that still carry this receipt",
@@ -339,6 +392,7 @@ func transactionCases() []env.Case {
 			},
 		},
 		{Name: "records a job that is done", Rule: rulePast, Check: transactionPast},
+		{Name: "raises marks", Rule: ruleMark, Check: transactionMarks},
 		{
 			Name:  "keeps the backoff of a job put back",
 			Rule:  "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay",

@@ -7,7 +7,8 @@
 //   - turn.go is about a turn as a whole and its number, and repeat.go about a turn that is
 //     repeated.
 //   - settle.go is about settlements, and about those that a turn must skip. slot.go is about the
-//     slots of jobs that a settlement puts back. past.go is about the records of jobs that are done.
+//     slots of jobs that a settlement puts back. past.go is about the records of jobs that are done,
+//     and mark.go about the highest scores that were done.
 //   - claim.go is about what a turn claims, begin.go about the mark of a job that has begun,
 //     parts.go about payloads that end one by one, and head.go about the time of the next job.
 //   - control.go is about a paused queue and cancelled jobs.
@@ -36,6 +37,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "failures", Cases: failuresCases()},
 		{Name: "slot", Cases: slotCases()},
 		{Name: "past", Cases: pastCases()},
+		{Name: "mark", Cases: markCases()},
 		{Name: "claim", Cases: claimCases()},
 		{Name: "recovered", Cases: recoveredCases()},
 		{Name: "begin", Cases: beginCases()},

@@ -29,6 +29,7 @@ CREATE TABLE {schema}.shards (
   processed   bigint NOT NULL DEFAULT 0,
   failed      bigint NOT NULL DEFAULT 0,
   superseded  bigint NOT NULL DEFAULT 0,
+  stale       bigint NOT NULL DEFAULT 0,
   past        bigint NOT NULL DEFAULT 0,
   past_bytes  bigint NOT NULL DEFAULT 0,
   past_age    bigint NOT NULL DEFAULT 0,
@@ -53,7 +54,8 @@ COMMENT ON COLUMN {schema}.shards.usual IS 'Whether turn_fast may serve the shar
 COMMENT ON COLUMN {schema}.shards.floor IS 'No claimable job is due before it, but for those of pushes that took long to commit';
 COMMENT ON COLUMN {schema}.shards.rescan IS 'When to look for such jobs again, below the floor';
 COMMENT ON COLUMN {schema}.shards.superseded IS 'How many payloads the merge rule has dropped';
-COMMENT ON COLUMN {schema}.shards.past IS 'How many records of ids it has';
+COMMENT ON COLUMN {schema}.shards.stale IS 'How many stale payloads were dropped';
+COMMENT ON COLUMN {schema}.shards.past IS 'How many records of ids it has, marks included';
 COMMENT ON COLUMN {schema}.shards.past_bytes IS 'The bytes of their results';
 COMMENT ON COLUMN {schema}.shards.past_age IS 'For how long the last turn that has kept records keeps them, in microseconds';
 COMMENT ON COLUMN {schema}.shards.merge_rule IS 'That of the queue';

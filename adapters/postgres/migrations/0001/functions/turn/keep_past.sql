@@ -9,19 +9,19 @@ BEGIN
     SELECT s.id, s.past FROM unnest(p_settlements) s WHERE NOT (s.past IS NULL)
   ), former AS MATERIALIZED (
     SELECT f.size FROM done d, LATERAL (
-      SELECT coalesce(octet_length(p.result), 0) AS size FROM {schema}.past p WHERE p.shard = p_shard AND p.id = d.id FOR UPDATE
+      SELECT coalesce(octet_length(p.result), 0) AS size FROM {schema}.past p WHERE p.shard = p_shard AND p.id = d.id AND NOT p.mark FOR UPDATE
     ) f
   )
   SELECT (SELECT count(*) FROM done) - (SELECT count(*) FROM former),
     (SELECT coalesce(sum(octet_length((d.past).result)), 0) FROM done d) - (SELECT coalesce(sum(f.size), 0) FROM former f)
   INTO records, bytes;
 
-  INSERT INTO {schema}.past AS p (shard, id, done_at, started, took, score, payloads, attempt, node, result)
-  SELECT p_shard, s.id, p_now, (s.past).started, (s.past).took, (s.past).score, (s.past).payloads, (s.past).attempt,
+  INSERT INTO {schema}.past AS p (shard, id, done_at, started, took, score, raises, payloads, attempt, node, result)
+  SELECT p_shard, s.id, p_now, (s.past).started, (s.past).took, (s.past).score, coalesce((s.past).raises, false), (s.past).payloads, (s.past).attempt,
     (s.past).node, (s.past).result
   FROM unnest(p_settlements) s WHERE NOT (s.past IS NULL)
   ORDER BY s.id
-  ON CONFLICT (shard, id) DO UPDATE SET
-    done_at = excluded.done_at, started = excluded.started, took = excluded.took, score = excluded.score,
+  ON CONFLICT (shard, id, mark) DO UPDATE SET
+    done_at = excluded.done_at, started = excluded.started, took = excluded.took, score = excluded.score, raises = excluded.raises,
     payloads = excluded.payloads, attempt = excluded.attempt, node = excluded.node, result = excluded.result;
 END {$};

@@ -12,19 +12,19 @@ DECLARE
 BEGIN
   records := 0;
   bytes := 0;
-  SELECT p.done_at < p_before INTO v_old FROM {schema}.past p WHERE p.shard = p_shard ORDER BY p.done_at, p.id LIMIT 1;
+  SELECT p.done_at < p_before INTO v_old FROM {schema}.past p WHERE p.shard = p_shard ORDER BY p.done_at, p.id, p.mark LIMIT 1;
   IF v_old IS NULL OR NOT v_old AND p_records <= p_most AND p_bytes <= p_most_bytes THEN
     RETURN;
   END IF;
 
   WITH first AS MATERIALIZED (
-    SELECT p.ctid AS at, p.done_at, p.id, coalesce(octet_length(p.result), 0) AS size FROM {schema}.past p
-    WHERE p.shard = p_shard ORDER BY p.done_at, p.id
+    SELECT p.ctid AS at, p.done_at, p.id, p.mark, coalesce(octet_length(p.result), 0) AS size FROM {schema}.past p
+    WHERE p.shard = p_shard ORDER BY p.done_at, p.id, p.mark
     LIMIT CASE WHEN v_old OR p_bytes > p_most_bytes THEN c_most ELSE least(c_most, p_records - p_most) END
     FOR UPDATE SKIP LOCKED
   ), counted AS (
     SELECT f.*, row_number() OVER w - 1 AS before, sum(f.size) OVER w - f.size AS bytes_before
-    FROM first f WINDOW w AS (ORDER BY f.done_at, f.id)
+    FROM first f WINDOW w AS (ORDER BY f.done_at, f.id, f.mark)
   )
   SELECT array_agg(c.at), count(*), coalesce(sum(c.size), 0) INTO v_gone, records, bytes FROM counted c
   WHERE c.done_at < p_before OR p_records - c.before > p_most OR p_bytes - c.bytes_before > p_most_bytes;

@@ -3,7 +3,7 @@
 -- processed. It puts back, buries or records as results at most as many payloads and bytes as one
 -- step may move, but always carries out the first such settlement. Settlements behind it that don't
 -- fit are not carried out. Returns done, the places that were carried out: those claimed with this receipt by a
--- row that no other session has locked; processed and failed, what counts; past and past_bytes, as of keep_past; and put_back and buried,
+-- row that no other session has locked; processed and failed, what counts; past and past_bytes, as of keep_past and keep_marks; and put_back and buried,
 -- the payloads that go on.
 CREATE FUNCTION {schema}.settle_claimed(p_shard int, p_now bigint, p_ids text[], p_tokens bigint[], p_numbers bigint[],
   p_settlements {schema}.settlement[],
@@ -14,6 +14,7 @@ DECLARE
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
   c_bytes    CONSTANT bigint := 8388608; -- core.MaxStepBytes
   v_recorded {schema}.settlement[];
+  v_marked   {schema}.settlement[];
 BEGIN
   past := 0;
   past_bytes := 0;
@@ -71,10 +72,15 @@ BEGIN
     (SELECT count(*) FROM gone g WHERE (g.settlement).processed),
     (SELECT count(*) FROM gone g WHERE (g.settlement).failed),
     (SELECT array_agg(g.settlement) FROM gone g WHERE NOT ((g.settlement).past IS NULL)),
+    (SELECT array_agg(g.settlement) FROM gone g WHERE (g.settlement).mark IS NOT NULL OR (g.settlement).stale > 0),
     array_agg(a.arrival ORDER BY a.place, a.nth) FILTER (WHERE (a.arrival).kind <> 'buried'),
     array_agg(a.arrival ORDER BY a.place, a.nth) FILTER (WHERE (a.arrival).kind = 'buried')
-  INTO done, processed, failed, v_recorded, put_back, buried FROM arrived a;
+  INTO done, processed, failed, v_recorded, v_marked, put_back, buried FROM arrived a;
   IF v_recorded IS NOT NULL THEN
     SELECT k.records, k.bytes INTO past, past_bytes FROM {schema}.keep_past(p_shard, p_now, v_recorded) k;
+  END IF;
+  IF v_marked IS NOT NULL THEN
+    past := past + {schema}.keep_marks(p_shard, p_now, ARRAY(SELECT m.id FROM unnest(v_marked) m), ARRAY(SELECT m.mark FROM unnest(v_marked) m));
+    PERFORM {schema}.count_stale(p_shard, (SELECT sum(m.stale) FROM unnest(v_marked) m)::int);
   END IF;
 END {$};

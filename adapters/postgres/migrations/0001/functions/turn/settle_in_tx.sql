@@ -67,4 +67,10 @@ BEGIN
     INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed, past, past_bytes)
     VALUES (v_shard, 0, 0, 0, 0, 0, v_kept.records, v_kept.bytes);
   END IF;
+  IF EXISTS (SELECT FROM unnest(v_settlements) s WHERE s.mark IS NOT NULL OR s.stale > 0) THEN
+    INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed, past, stale)
+    SELECT v_shard, 0, 0, 0, 0, 0,
+      {schema}.keep_marks(v_shard, v_now, ARRAY(SELECT s.id FROM unnest(v_settlements) s), ARRAY(SELECT s.mark FROM unnest(v_settlements) s)),
+      (SELECT coalesce(sum(s.stale), 0) FROM unnest(v_settlements) s);
+  END IF;
 END {$};

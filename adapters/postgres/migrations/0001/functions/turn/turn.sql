@@ -1,6 +1,6 @@
 -- Carries out any turn (ports.Consumer.Turn). p_settle arguments are the receipts of settlements,
 -- NULL for none, and p_settlements the settlements themselves, a JSON array of objects of the type
--- settlement, NULL if all jobs are done whole and processed; p_part arguments are payloads to end, as in end_parts, and p_begin
+-- settlement, NULL if all jobs are done whole and processed; p_part arguments are payloads to end, as in end_parts (p_part_marks is NULL if none raises a mark), and p_begin
 -- arguments claims to mark as begun, NULL for none. p_keep arguments are what is kept of records, NULL
 -- for no limit, and all NULL if no record is kept.
 -- p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok or
@@ -15,7 +15,7 @@ CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token b
   p_resent boolean DEFAULT false,
   p_begin_ids text[] DEFAULT NULL, p_begin_tokens bigint[] DEFAULT NULL, p_begin_numbers bigint[] DEFAULT NULL,
   p_part_ids text[] DEFAULT NULL, p_part_tokens bigint[] DEFAULT NULL, p_part_numbers bigint[] DEFAULT NULL,
-  p_part_positions int[] DEFAULT NULL, p_part_retry_counts int[] DEFAULT NULL, p_part_recoveries int[] DEFAULT NULL,
+  p_part_positions int[] DEFAULT NULL, p_part_retry_counts int[] DEFAULT NULL, p_part_recoveries int[] DEFAULT NULL, p_part_marks float8[] DEFAULT NULL,
   p_keep_age bigint DEFAULT NULL, p_keep_count bigint DEFAULT NULL, p_keep_bytes bigint DEFAULT NULL)
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
@@ -33,7 +33,7 @@ DECLARE
   v_settled     record;
   v_kept        record; -- what becomes of the number of records and of the bytes of their results
   v_pruned      record;
-  v_skipped_parts int[];
+  v_parts       record;
   v_not_begun   int[];
   v_exceptional boolean := false;
   v_alone       boolean := false;
@@ -86,9 +86,11 @@ BEGIN
     CASE WHEN p_settlements IS NOT NULL THEN
       ARRAY(SELECT s FROM json_populate_recordset(NULL::{schema}.settlement, p_settlements) s) END);
   v_floor := least(v_log.floor, v_settled.early, v_now - c_slow_push);
+  SELECT NULL::int[] AS skipped, 0 AS past INTO v_parts;
   IF p_part_ids IS NOT NULL THEN
-    v_skipped_parts := {schema}.end_parts(v_shard.id, p_part_ids, p_part_tokens, p_part_numbers, p_part_positions,
-      p_part_retry_counts, p_part_recoveries);
+    v_parts := {schema}.end_parts(v_shard.id, v_now, p_part_ids, p_part_tokens, p_part_numbers, p_part_positions,
+      p_part_retry_counts, p_part_recoveries, p_part_marks);
+    v_settled.past := v_settled.past + v_parts.past;
   END IF;
   IF p_begin_ids IS NOT NULL THEN
     v_not_begun := {schema}.begin_claimed(v_shard.id, p_begin_ids, p_begin_tokens, p_begin_numbers);
@@ -141,7 +143,7 @@ BEGIN
 
   IF p_settle_ids IS NOT NULL OR p_part_ids IS NOT NULL OR p_begin_ids IS NOT NULL OR v_count > 0 OR v_handed.ids IS NOT NULL OR p_resent THEN
     SELECT NULL::bigint AS records, NULL::bigint AS bytes INTO v_kept;
-    IF v_fold OR p_settle_ids IS NOT NULL AND p_keep_age IS NOT NULL THEN
+    IF v_fold OR (p_settle_ids IS NOT NULL OR p_part_marks IS NOT NULL) AND p_keep_age IS NOT NULL THEN
       SELECT coalesce(t.past, 0) AS records, coalesce(t.past_bytes, 0) AS bytes INTO v_kept FROM (SELECT) o LEFT JOIN LATERAL (
         SELECT t.past, t.past_bytes FROM {schema}.turn_log t
         WHERE t.shard = v_shard.id AND t.token = v_shard.token AND t.number > v_shard.last AND t.past IS NOT NULL
@@ -181,11 +183,11 @@ BEGIN
     p_remaining => {schema}.remaining(v_log.expires, v_log.ttl, v_now), p_head => v_head,
     p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);
   RETURN NEXT v_reply;
-  IF num_nonnulls(v_settled.skipped, v_settled.deferred, v_skipped_parts, v_not_begun) > 0 THEN
+  IF num_nonnulls(v_settled.skipped, v_settled.deferred, v_parts.skipped, v_not_begun) > 0 THEN
     v_reply.header := json_build_object(
       'skipped', v_settled.skipped,
       'deferred', v_settled.deferred,
-      'skipped_parts', v_skipped_parts,
+      'skipped_parts', v_parts.skipped,
       'not_begun', v_not_begun);
     RETURN NEXT v_reply;
   END IF;
