@@ -78,11 +78,11 @@ func TestTheRateOfAQueueIsShownWithItsLimiters(t *testing.T) {
 		Queue: "orders", Rate: "6/1m0s", Set: "6/1m0s", SetBy: "ann", SetAt: epoch, Now: epoch,
 		Limiters: []inspect.LimiterState{
 			{Queue: "orders", Key: "tenant", Stopped: epoch.Add(time.Hour)},
-			{Queue: "orders", Key: "late", EvenPace: epoch.Add(10 * time.Second), LastSlot: epoch},
 			{
 				Queue: "orders", NextSlot: epoch.Add(10 * time.Second),
 				EvenPace: epoch.Add(10 * time.Second), LastSlot: epoch,
 			},
+			{Queue: "orders", Key: "late", EvenPace: epoch.Add(time.Microsecond), LastSlot: epoch},
 		},
 	}, got); diff != "" {
 		t.Error(diff)
