@@ -208,7 +208,7 @@ func (w *idWait) end(ctx context.Context) (past *core.Past, over bool, err error
 
 	switch p := found.Pending(); {
 	case p.Settled(w.seen.Until):
-	case p.Held && !p.Claimed:
+	case p.Stopped():
 		return found.Past, true, w.notDone(ErrHeld, found.Queued.Failures)
 	default:
 		return nil, false, nil // an operator has released it

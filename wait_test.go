@@ -392,6 +392,24 @@ func TestWaitsShareTheirReads(t *testing.T) {
 	}
 }
 
+// A wait that has just begun does not wait for the reads of older ones.
+func TestWaitBesideOlderOnes(t *testing.T) {
+	withWaits(t, keeping(), func(b *waitBench) {
+		for i := range 50 {
+			id := fmt.Sprint("older-", i)
+			b.push(id, "p", skein.In(50*time.Hour))
+			b.start(id)
+		}
+		b.push("a", "p")
+		time.AfterFunc(20*time.Millisecond, b.run)
+		began := time.Now()
+		past, err := skein.Wait[receipt](b.t.Context(), b.client, b.orders, "a")
+		if took := time.Since(began); err != nil || past.Result.Number != 1 || took > 30*time.Millisecond {
+			b.t.Errorf("after %v Wait returned %+v, %v", took, past, err)
+		}
+	})
+}
+
 // The reads of one wait come less often the longer it lasts.
 func TestWaitReadsLessAndLess(t *testing.T) {
 	withWaits(t, keeping(), func(b *waitBench) {
@@ -460,9 +478,17 @@ func TestWaitOfARemovedJobBesideARecord(t *testing.T) {
 		b.run()
 		time.Sleep(time.Second)
 		b.push("a", "q")
+		otherType := make(chan error, 1)
+		go func() {
+			_, err := skein.Wait[[]int](b.t.Context(), b.client, b.orders, "a")
+			otherType <- err
+		}()
 		result := b.start("a")
 		_, err := b.Delete(b.t.Context(), "orders", inspect.JobIDs("a"))
 		check(b.t, err)
+		if err := <-otherType; !errors.Is(err, skein.ErrNoRecord) {
+			b.t.Errorf("with another type Wait returned %v", err)
+		}
 		if past := b.ends("removed", result, skein.ErrNoRecord); past.Result.Number != 1 {
 			b.t.Errorf("beside the error Wait returned %+v", past)
 		}

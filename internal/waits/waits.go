@@ -59,7 +59,7 @@ type Seen struct {
 	// Until is the instant up to which pushes are waited for: the store's clock at the first read.
 	Until core.Instant
 	// Waited is true if a read has seen a job that is waited for. Since is then its FirstPush, or the
-	// smallest of several.
+	// smaller one of two.
 	Waited bool
 	Since  core.Instant
 	// Last is the last read.
@@ -284,10 +284,10 @@ func (w *wait) see(p ports.Pending) (over bool) {
 	case p.Settled(s.Until):
 		return true
 	}
-	if !s.Waited || p.FirstPush < s.Since {
+	if !s.Waited {
 		s.Waited, s.Since = true, p.FirstPush
 	}
-	return p.Held && !p.Claimed
+	return p.Stopped()
 }
 
 // errDamaged is the error of a wait for an id with a damaged record.
