@@ -42,12 +42,17 @@ BEGIN
     v_new := true;
   END LOOP;
 
-  -- Of a queue with too many days the one that is farthest from the present one goes.
+  -- Of a queue with too many days the one that is farthest from the present one goes, with minutes of it
+  -- that are left: they go by their days below.
   IF v_new THEN
-    DELETE FROM {schema}.day_records d WHERE (d.queue, d.day) IN (
-      SELECT o.queue, o.day FROM (SELECT DISTINCT r.queue FROM unnest(p_day_queues) r (queue)) q CROSS JOIN LATERAL (
-        SELECT e.queue, e.day FROM {schema}.day_records e WHERE e.queue = q.queue
-        ORDER BY abs(e.day - (v_now - v_now % c_day)), e.day DESC OFFSET c_most FOR UPDATE SKIP LOCKED) o);
+    WITH gone AS (
+      DELETE FROM {schema}.day_records d WHERE (d.queue, d.day) IN (
+        SELECT o.queue, o.day FROM (SELECT DISTINCT r.queue FROM unnest(p_day_queues) r (queue)) q CROSS JOIN LATERAL (
+          SELECT e.queue, e.day FROM {schema}.day_records e WHERE e.queue = q.queue
+          ORDER BY abs(e.day - (v_now - v_now % c_day)), e.day DESC OFFSET c_most FOR UPDATE SKIP LOCKED) o)
+      RETURNING d.queue, d.day)
+    DELETE FROM {schema}.minute_records h USING gone g
+    WHERE h.queue = g.queue AND h.minute >= g.day AND h.minute < g.day + c_day;
   END IF;
 
   IF EXISTS (
