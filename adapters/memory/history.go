@@ -73,16 +73,17 @@ func (h *history) record(owner string, r *ports.Record, now core.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.prune(now)
-	day := h.day(r.Minute.Day(), now)
-	if r.Minute < day.open {
-		return
-	}
 
 	key := recordKey{r.Minute, owner}
 	known := h.records[key]
 	if r.Stats.Counted() <= known.Counted() {
 		return
 	}
+	day := h.day(r.Minute.Day(), now)
+	if r.Minute < day.open {
+		return
+	}
+
 	if h.records == nil {
 		h.records = make(map[recordKey]core.Stats)
 	}

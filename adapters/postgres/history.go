@@ -53,23 +53,6 @@ type recordChanges struct {
 	sums                    []float64
 }
 
-// knownRecordsSQL lists the records that the store lacks, in order, with the rows that they replace.
-//
-//	$1 now, $2 the owner, and of the records: $3 queues, $4 minutes, $5 how much they count
-const knownRecordsSQL = `
-WITH clock AS MATERIALIZED (
-  SELECT {schema}.clock($1) AS now
-)
-SELECT r.place, q.id, coalesce(h.counted, 0), h.stats
-FROM clock
-CROSS JOIN unnest($3::text[], $4::bigint[], $5::bigint[]) WITH ORDINALITY r (queue, minute, counted, place)
-JOIN {schema}.queues q ON q.name = r.queue COLLATE "C"
-LEFT JOIN {schema}.minute_records h ON h.queue = q.id AND h.minute = r.minute AND h.owner = $2
-LEFT JOIN {schema}.day_records d ON d.queue = q.id AND d.day = r.minute - r.minute % 86400000000
-WHERE r.minute BETWEEN clock.now - clock.now % 60000000 - 86400000000 AND clock.now + 3600000000
-AND r.minute > coalesce(d.closed, -1) AND r.counted > coalesce(h.counted, 0)
-ORDER BY r.place`
-
 // recordChanges returns the changes by the records that the store lacks.
 func (s *Store) recordChanges(ctx context.Context, owner string, records []ports.Record) (recordChanges, error) {
 	queues, minutes, counted := make([]string, len(records)), make([]int64, len(records)), make([]int64, len(records))
@@ -93,7 +76,8 @@ func (s *Store) recordChanges(ctx context.Context, owner string, records []ports
 			c.add(queue, &records[at], known, counted[at], &before)
 			return nil
 		})
-	}, knownRecordsSQL, s.now(), owner, queues, minutes, counted)
+	}, `SELECT place, queue, known, stats FROM {schema}.known_records(p_owner => $1, p_now => $2,
+  p_queues => $3, p_minutes => $4, p_counted => $5)`, owner, s.now(), queues, minutes, counted)
 	return c, err
 }
 

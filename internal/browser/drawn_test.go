@@ -42,7 +42,8 @@ func TestOverviewQueueAndServersAsDrawn(t *testing.T) {
 	for _, l := range looks {
 		b := h.tab(l)
 		for _, page := range []string{
-			"", "queue?q=orders", "queue?q=orders&span=24h", at("queue", "q", long), "server?node=lost",
+			"", "queue?q=orders", "queue?q=orders&span=24h",
+			"queue?q=orders&span=30d", at("queue", "q", long), "server?node=lost",
 			at("server", "node", hostile[1]), "nodes",
 		} {
 			what := fmt.Sprintf("%s at %d, dark %v", page, l.width, l.dark)

@@ -143,3 +143,109 @@ func measureHistory(t *testing.T, store ports.ShardStore) (reads int) {
 	}
 	return reads
 }
+
+// The tests log what the days of a queue cost when all of them are kept: memory and rows, the time of a
+// read, and that of a record, which servers send every few seconds.
+func TestRedisHistoryOfAMonth(t *testing.T) {
+	tier.Long(t, "measures")
+	client := testservers.OwnRedis(t)
+	now := time.Now()
+	store := redis.New(client, redis.Options{Clock: func() time.Time { return now }})
+	declareRecorded(t, store)
+	recordAMonth(t, store, &now)
+
+	kept, err := client.MemoryUsage(t.Context(), "skein:{orders/0}:days", 0).Result()
+	must(t, err)
+	t.Logf("kept: %d bytes", kept)
+	if kept > 16<<10 {
+		t.Errorf("%d bytes are kept, want at most 16 KiB", kept)
+	}
+	measureMonth(t, store)
+	busy := mainThread(t, client)
+	calls := measureRecords(t, store, now)
+	t.Logf("%v of processor time for a record", (mainThread(t, client)-busy)/time.Duration(calls))
+}
+
+// As TestRedisHistoryOfAMonth.
+func TestPostgresHistoryOfAMonth(t *testing.T) {
+	tier.Long(t, "measures")
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
+	now := time.Now()
+	store := postgres.New(pool, postgres.Options{NoWakeups: true, Clock: func() time.Time { return now }})
+	declareRecorded(t, store)
+	recordAMonth(t, store, &now)
+
+	var rows, bytes int64
+	must(t, pool.QueryRow(t.Context(), `SELECT count(*), sum(pg_column_size(d)) FROM skein.day_records d`).Scan(&rows, &bytes))
+	t.Logf("kept: %d rows, %d bytes", rows, bytes)
+	measureMonth(t, store)
+	measureRecords(t, store, now)
+	var size int64
+	must(t, pool.QueryRow(t.Context(), `SELECT pg_total_relation_size('skein.day_records')`).Scan(&size))
+	t.Logf("the table has %d KiB then, with dead rows", size>>10)
+}
+
+// busyMinute returns statistics like those of a minute of a busy server.
+func busyMinute(rounds int) core.Stats {
+	s := core.Stats{Processed: uint64(595 * rounds), Failed: uint64(5 * rounds)}
+	for job := range 600 * rounds {
+		s.ObserveWait(time.Duration(job*job) * time.Microsecond)
+		s.ObserveRun(time.Duration(200+job*7) * 20 * time.Microsecond)
+	}
+	return s
+}
+
+// recordAMonth records minutes of 40 days, and leaves the clock at the last.
+func recordAMonth(t *testing.T, store ports.ShardStore, now *time.Time) {
+	t.Helper()
+	end := *now
+	for ago := 40; ago >= 0; ago-- {
+		*now = end.Add(-time.Duration(ago) * ports.Day)
+		for node := range recordingNodes {
+			record := ports.Record{Queue: "orders", Minute: core.InstantOf(*now).Minute(), Stats: busyMinute(5)}
+			must(t, store.Record(t.Context(),
+				ports.RecordRequest{Owner: fmt.Sprintf("node-%04d", node), Records: []ports.Record{record}}))
+		}
+	}
+}
+
+// measureMonth times reads of all days.
+func measureMonth(t *testing.T, store ports.ShardStore) {
+	t.Helper()
+	var times []time.Duration
+	for range 30 {
+		began := time.Now()
+		history, err := store.History(t.Context(), ports.HistoryRequest{Queue: "orders", Step: ports.Day})
+		times = append(times, time.Since(began))
+		must(t, err)
+		if len(history.Minutes) != ports.DaysKept+1 {
+			t.Fatalf("%d days are listed", len(history.Minutes))
+		}
+	}
+	slices.Sort(times)
+	t.Logf("30 days by day p50 %.2f ms, max %.2f ms", times[15].Seconds()*1000, times[29].Seconds()*1000)
+}
+
+// measureRecords times records of a minute whose counts rise, and returns how many there were.
+func measureRecords(t *testing.T, store ports.ShardStore, now time.Time) (calls int) {
+	t.Helper()
+	const rounds = 50
+	var stats [rounds]core.Stats
+	for n := range stats {
+		stats[n] = busyMinute(6 + n/10)
+		stats[n].Processed += uint64(n)
+	}
+
+	began := time.Now()
+	for _, s := range stats {
+		for node := range recordingNodes {
+			record := ports.Record{Queue: "orders", Minute: core.InstantOf(now).Minute(), Stats: s}
+			must(t, store.Record(t.Context(),
+				ports.RecordRequest{Owner: fmt.Sprintf("node-%04d", node), Records: []ports.Record{record}}))
+			calls++
+		}
+	}
+	t.Logf("a record takes %v", time.Since(began)/time.Duration(calls))
+	return calls
+}

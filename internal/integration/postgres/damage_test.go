@@ -247,6 +247,8 @@ func TestPostgresKeepsThirtyThreeDays(t *testing.T) {
 		}
 	}
 	w.must(insert(`array_fill(1::float8, ARRAY[134])`))
+	kit.Exec(t, w.pool, fmt.Sprintf(`INSERT INTO %[1]s.minute_records
+		SELECT d.queue, d.day, 'o', 1, '' FROM %[1]s.day_records d`, w.schema))
 
 	minute := core.InstantOf(time.Now()).Minute()
 	w.must(w.store.Record(ctx, ports.RecordRequest{
@@ -256,6 +258,11 @@ func TestPostgresKeepsThirtyThreeDays(t *testing.T) {
 	var first int64
 	w.must(w.pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*), min(day) FROM %s.day_records`, w.schema)).Scan(&kept, &first))
 	w.same("days kept", kept, storekit.DaysStored)
+	var without int
+	w.must(w.pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM %[1]s.minute_records h WHERE NOT EXISTS (
+		SELECT FROM %[1]s.day_records d WHERE d.queue = h.queue AND d.day = h.minute - h.minute %% 86400000000)`,
+		w.schema)).Scan(&without))
+	w.same("minutes without their day", without, 0)
 	w.same("the first of them", first/int64(ports.Day/time.Microsecond), int64(60-storekit.DaysStored+2))
 }
 

@@ -10,17 +10,20 @@ local SUMS, SQUARES, BUCKETS = 4, 2, 64
 -- read_stats returns encoded statistics as numbers: the sums, the squares and the buckets of both
 -- histograms, in this order; nothing if they are damaged. Numbers that are 0 may be missing.
 local function read_stats(text)
-  local at, numbers = 1, {}
+  local bytes, at, numbers = {byte(text, 1, 4000)}, 1, {}
 
   local function number()
-    local n, unit = 0, 1
-    while true do
-      local b = byte(text, at)
-      at = at + 1
-      if b < 128 then return n + b * unit end
-      n, unit = n + (b - 128) * unit, unit * 128
-      if unit > 9223372036854775808 then error('damaged') end
-    end
+    local b = bytes[at]
+    at = at + 1
+    if b < 128 then return b end
+
+    local n, unit = b - 128, 128
+    repeat
+      b = bytes[at]
+      n, unit, at = n + b % 128 * unit, unit * 128, at + 1
+      if unit > 2 ^ 70 then error('damaged') end -- more than ten bytes
+    until b < 128
+    return n
   end
 
   local function read()
@@ -43,22 +46,25 @@ end
 
 -- write_stats returns the text that read_stats reads.
 local function write_stats(numbers)
-  local text = {}
+  local bytes, size = {}, 0
 
   local function number(n)
     n = math.max(0, math.min(n, 9223372036854775808))
     while n >= 128 do
-      text[#text + 1] = char(128 + n % 128)
+      size = size + 1
+      bytes[size] = 128 + n % 128
       n = floor(n / 128)
     end
-    text[#text + 1] = char(n)
+    size = size + 1
+    bytes[size] = n
   end
 
   for i = 1, SUMS do number(numbers[i] or 0) end
-  text[#text + 1] = pack('>dd', numbers[SUMS + 1] or 0, numbers[SUMS + 2] or 0)
-  for first = SUMS + SQUARES + 1, SUMS + SQUARES + BUCKETS + 1, BUCKETS do
-    local last = first - 1
-    for i = first, first + BUCKETS - 1 do
+  local sums = char(unpack(bytes)) .. pack('>dd', numbers[SUMS + 1] or 0, numbers[SUMS + 2] or 0)
+  bytes, size = {}, 0
+  for before = SUMS + SQUARES, SUMS + SQUARES + BUCKETS, BUCKETS do
+    local last = before
+    for i = before + 1, before + BUCKETS do
       local n = numbers[i] or 0
       if n > 0 then
         number(i - last)
@@ -68,7 +74,7 @@ local function write_stats(numbers)
     end
     number(0)
   end
-  return table.concat(text)
+  return sums .. char(unpack(bytes))
 end
 
 -- known_day returns the statistics of the day that an hour is in, whether the history has had

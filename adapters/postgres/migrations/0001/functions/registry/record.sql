@@ -10,7 +10,8 @@ CREATE FUNCTION {schema}.record(p_owner text, p_now bigint,
   p_queues int[], p_minutes bigint[], p_known bigint[], p_counted bigint[], p_stats bytea[],
   p_day_queues int[], p_days bigint[], p_changes float8[])
 RETURNS boolean LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '500ms' AS {$}
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
 DECLARE
   c_values CONSTANT int    := 134;
   c_most   CONSTANT int    := 33; -- storekit.DaysStored
@@ -19,35 +20,46 @@ DECLARE
   c_day    CONSTANT bigint := 24 * c_hour;
   v_now    bigint;
   v_kept   bigint;
-  v_new    int;
+  v_locked int;
+  v_new    boolean := false;
 BEGIN
   LOCK TABLE {schema}.queues IN ACCESS SHARE MODE;
   v_now := {schema}.clock(p_now);
   v_kept := v_now - v_now % c_minute - 24 * c_hour;
 
-  INSERT INTO {schema}.day_records (queue, day, sums)
-  SELECT q.id, r.day, array_fill(0::float8, ARRAY[c_values])
-  FROM unnest(p_day_queues, p_days) r (queue, day) JOIN {schema}.queues q ON q.id = r.queue
-  ORDER BY q.id, r.day
-  ON CONFLICT DO NOTHING;
-  GET DIAGNOSTICS v_new = ROW_COUNT;
+  LOOP
+    PERFORM FROM unnest(p_day_queues, p_days) r (queue, day)
+    JOIN {schema}.day_records d ON d.queue = r.queue AND d.day = r.day
+    ORDER BY d.queue, d.day FOR UPDATE OF d;
+    GET DIAGNOSTICS v_locked = ROW_COUNT;
+    EXIT WHEN v_new OR v_locked = cardinality(p_days);
 
-  PERFORM FROM unnest(p_day_queues, p_days) r (queue, day)
-  JOIN {schema}.day_records d ON d.queue = r.queue AND d.day = r.day
-  ORDER BY d.queue, d.day FOR UPDATE OF d;
+    INSERT INTO {schema}.day_records (queue, day, sums)
+    SELECT q.id, r.day, array_fill(0::float8, ARRAY[c_values])
+    FROM unnest(p_day_queues, p_days) r (queue, day) JOIN {schema}.queues q ON q.id = r.queue
+    ORDER BY q.id, r.day
+    ON CONFLICT DO NOTHING;
+    v_new := true;
+  END LOOP;
 
-  -- Of a queue with too many days the one that is farthest from the present one goes.
-  IF v_new > 0 THEN
-    DELETE FROM {schema}.day_records d WHERE (d.queue, d.day) IN (
-      SELECT o.queue, o.day FROM (SELECT DISTINCT r.queue FROM unnest(p_day_queues) r (queue)) q CROSS JOIN LATERAL (
-        SELECT e.queue, e.day FROM {schema}.day_records e WHERE e.queue = q.queue
-        ORDER BY abs(e.day - (v_now - v_now % c_day)), e.day DESC OFFSET c_most FOR UPDATE SKIP LOCKED) o);
+  -- Of a queue with too many days the one that is farthest from the present one goes, with minutes of it
+  -- that are left: they go by their days below.
+  IF v_new THEN
+    WITH gone AS (
+      DELETE FROM {schema}.day_records d WHERE (d.queue, d.day) IN (
+        SELECT o.queue, o.day FROM (SELECT DISTINCT r.queue FROM unnest(p_day_queues) r (queue)) q CROSS JOIN LATERAL (
+          SELECT e.queue, e.day FROM {schema}.day_records e WHERE e.queue = q.queue
+          ORDER BY abs(e.day - (v_now - v_now % c_day)), e.day DESC OFFSET c_most FOR UPDATE SKIP LOCKED) o)
+      RETURNING d.queue, d.day)
+    DELETE FROM {schema}.minute_records h USING gone g
+    WHERE h.queue = g.queue AND h.minute >= g.day AND h.minute < g.day + c_day;
   END IF;
 
   IF EXISTS (
     SELECT FROM unnest(p_queues, p_minutes, p_known) r (queue, minute, known)
-    LEFT JOIN {schema}.minute_records h ON h.queue = r.queue AND h.minute = r.minute AND h.owner = p_owner
-    WHERE coalesce(h.counted, 0) <> r.known)
+    WHERE r.known <> coalesce((
+      SELECT h.counted FROM {schema}.minute_records h
+      WHERE h.queue = r.queue AND h.minute = r.minute AND h.owner = p_owner), 0))
   THEN
     RETURN false;
   END IF;
@@ -66,7 +78,11 @@ BEGIN
   FROM unnest(p_day_queues, p_days) WITH ORDINALITY r (queue, day, place)
   WHERE d.queue = r.queue AND d.day = r.day;
 
-  -- A minute whose day another call has locked stays until a later call.
+  -- With the first record of a minute, old minutes go. One whose day another call has locked stays until a
+  -- later call.
+  IF 0 <> ALL (p_known) THEN
+    RETURN true;
+  END IF;
   WITH gone AS (
     DELETE FROM {schema}.minute_records h WHERE (h.queue, h.minute, h.owner) IN (
       SELECT o.queue, o.minute, o.owner FROM {schema}.queues q CROSS JOIN LATERAL (
