@@ -212,8 +212,7 @@ func TestStaleJobsTakeNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		asked := 0
-		var products *skein.Queue[version]
-		products = versions(func(o *skein.QueueOptions[version]) {
+		products := versions(func(o *skein.QueueOptions[version]) {
 			o.RateBy = func(string, version) (string, skein.Rate) {
 				asked++
 				return "tenant", skein.Rate{Count: 1, Per: time.Minute}
