@@ -24,7 +24,11 @@ func pastOf(t *testing.T, store ports.ShardStore, queue, id string) *core.Past {
 	return found.Past
 }
 
-func check(t *testing.T, err error) {
+func check(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error,
+) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,9 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // version is a state of an entity.
@@ -171,13 +173,46 @@ func TestEachPayloadOfAnEachRaisesTheMark(t *testing.T) {
 	})
 }
 
+// The end of each payload of a recovered job raises the mark before the next payload begins, so that
+// another crash does not repeat it.
+func TestThePayloadsOfARecoveredJobRaiseTheMarkOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		products := versions(func(o *skein.QueueOptions[version]) { o.Merge = skein.Newest() })
+		pushVersions(t, products, store, "42", 1, 2)
+
+		shard := core.Shard{Queue: "products"}
+		acquired, err := store.Acquire(t.Context(), ports.AcquireRequest{
+			Shard: shard, Shards: 1, Generation: 1, Owner: "crashes", Attempt: 1, TTL: time.Second,
+		})
+		check(t, err)
+		_, err = store.Turn(t.Context(), ports.TurnRequest{
+			Lease:  ports.Lease{Shard: shard, Owner: "crashes", Token: acquired.Token},
+			Number: 1, TTL: time.Second, Want: 1,
+		})
+		check(t, err)
+		time.Sleep(2 * time.Second)
+
+		var marks []float64
+		_, err = skein.NewServer(store, skein.ServerOptions{}, products.Each(
+			func(ctx context.Context, id string, v version) error {
+				found, err := store.Find(ctx, ports.FindRequest{Queue: "products", ID: id})
+				marks = append(marks, found.Mark.Score)
+				return err
+			})).RunDue(t.Context())
+		check(t, err)
+		if !slices.Equal(marks, []float64{0, 1}) {
+			t.Errorf("the marks when the payloads began are %v", marks)
+		}
+	})
+}
+
 // A stale job takes no slot of its rate.
 func TestStaleJobsTakeNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		asked := 0
-		var products *skein.Queue[version]
-		products = versions(func(o *skein.QueueOptions[version]) {
+		products := versions(func(o *skein.QueueOptions[version]) {
 			o.RateBy = func(string, version) (string, skein.Rate) {
 				asked++
 				return "tenant", skein.Rate{Count: 1, Per: time.Minute}

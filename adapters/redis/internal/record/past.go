@@ -56,9 +56,6 @@ func MarkText(m core.Mark) []byte {
 // markField ends the field of the record of a mark, after its id. No id has it.
 const markField = "\x00"
 
-// MarkField returns the field of the record of the mark of an id.
-func MarkField(id string) string { return id + markField }
-
 // IsMark reports whether a field has the record of a mark.
 func IsMark(field string) bool { return strings.HasSuffix(field, markField) }
 

@@ -6,14 +6,14 @@
 -- PAST has the record of each id: DoneAt (8 bytes), and what past.go of internal/record appends,
 -- which begins with the size of the result (4 bytes). Its score is behind 16 more bytes, and its first
 -- bit behind that is set if the score counts for the mark of the id. The mark is such a record too,
--- whose field is the id and a NUL. PTIME has the fields by DoneAt,
--- and RESULTS the results by id, of those that have one. The field past of the lease has the bytes of all results
--- and the Age of the last turn that has kept records (8 bytes each). It is there as long as the shard
--- has records.
+-- whose field is the id and a NUL. PTIME has the fields by DoneAt, and RESULTS the results by id, of
+-- those that have one. The field past of the lease has the bytes of all results and the Age of the
+-- last turn that has kept records (8 bytes each). It is there as long as the shard has records.
 
 -- past_args reads the arguments for the settlements of a turn, of which codes has a byte each. It
 -- returns the record of each position, and its result, if there is one, and the number of
--- arguments; nil if a settlement leaves something, has a mark or has dropped stale payloads. from is the index of the first argument.
+-- arguments; nil if a settlement leaves something, has a mark or has dropped stale payloads. from is
+-- the index of the first argument.
 local function past_args(codes, from)
   local PARTS, RECORD, RESULT, MARK = 4, 8, 16, 32 -- bits of a settlement's code, as in settlement.go of internal/record
   local records, results, n = {}, {}, 0
@@ -58,10 +58,9 @@ local function mark_reader(LEASE)
 end
 
 -- keep_past checks the keys of the records, and returns a function that adds the records and the
--- marks of a turn and then removes those that are not kept. ids, records and
--- results are lists with gaps, of n entries. marks has ids and records of marks in turn. keep is Age,
--- Count and Bytes (8 bytes each, 0 for no limit), or less to keep no record. before is the lease's
--- field past.
+-- marks of a turn and then removes those that are not kept. ids, records and results are lists with
+-- gaps, of n entries. marks has ids and records of marks in turn. keep is Age, Count and Bytes (8 bytes
+-- each, 0 for no limit), or less to keep no record. before is the lease's field past.
 local function keep_past(LEASE, now, keep, before, ids, records, results, n, marks)
   local MOST_REMOVED, STEP = 500, 64 -- the first is core.MaxPastRemoved
   local call, pack, parse = redis.call, struct.pack, struct.unpack

@@ -4,8 +4,8 @@
 -- ARGV: 1 now or '', 2 id, 3 payloads of the queued job, 4 of the claim and 5 of the dead letter
 --   to return at most, 6 the score that they follow and 7 how many payloads of that score they
 --   follow, or 0 for the first ones
--- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged, record, result, mark}: queued and dead
---   as {PerformAt, packed job with those payloads, how many it has, whether others follow them (1
+-- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged, record, result,
+--   mark}: queued and dead as {PerformAt, packed job with those payloads, how many it has, whether others follow them (1
 --   or 0)} or nil, the claim as {claim with those payloads, how many it has, whether others follow
 --   them} or nil, and its cancel as stored; token and expires are those of the current lease, or
 --   0; standing as {now, paused (1 or 0), owner, token, expires, claimed, ahead, alone}, as in

@@ -3,9 +3,9 @@
 -- handles the usual push, and this file any other.
 -- KEYS: meta jobs ready claims
 -- ARGV: 1 now or '', 2 "shards generation", 3 '' if the rule is keep and all is due now, else
---   "rule limit", behind a ~ if stale entries are dropped, rule 1 for earliest and 2 for debounce and the limit in µs, and, unless all is
---   due now, @instant or +delay of each entry, or !delay of one that merges by earliest; then for
---   each: id, packed job that is due now
+--   "rule limit", behind a ~ if stale entries are dropped, rule 1 for earliest and 2 for debounce and
+--   the limit in µs, and, unless all is due now, @instant or +delay of each entry, or !delay of one
+--   that merges by earliest; then for each: id, packed job that is due now
 -- Returns now if all entries have made jobs, else {'met', now, how many of the first entries it
 --   has stored, how many of these have made jobs, how many have added a payload to one, how many
 --   were superseded at once, how many were stale},

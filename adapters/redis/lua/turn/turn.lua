@@ -2,14 +2,15 @@
 -- Settles, renews and claims. turn_plain.lua handles the usual turn, and this file any other.
 -- KEYS: meta jobs ready claims lease
 -- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted, 7 payloads per job,
---   8 bytes, 9 receipt of the claims, 10 claimer, 11 what is kept of records, as keep_past has it, and a
---   byte more if the marks of claims are wanted, 12
---   how many settlements; then their ids, their receipts in one text, or one that all have, a byte
---   of code each, and the texts for each that its code requires; then, if it is resent, parts end or jobs begin, whether it is resent (1 or
---   0), the parts as end_parts has them, and id and receipt of each job that begins
+--   8 bytes, 9 receipt of the claims, 10 claimer, 11 what is kept of records, as keep_past has it, and
+--   a byte more if the marks of claims are wanted, 12 how many settlements; then their ids, their
+--   receipts in one text, or one that all have, a byte of code each, and the texts for each that its
+--   code requires; then, if it is resent, parts end or jobs begin, whether it is resent (1 or 0), the
+--   parts as end_parts has them, and id and receipt of each job that begins
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims, cancels, not begun,
---   deferred, orphans, skipped parts}, and the marks of the claims, if they are wanted; claims, cancels and orphans are id and value as they are
---   stored. Or {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last}, {'ahead', last}
+--   deferred, orphans, skipped parts}, and the marks of the claims, if they are wanted; claims, cancels
+--   and orphans are id and value as they are stored. Or {'again', ...} for a repeat, {'unknown'},
+--   {'lost'}, {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS,
 --   GROUPS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds, plan,
 --   queue, groups, morgue, first_due, readable, noted, claim_weight, claims_after, read_cancels,
