@@ -44,6 +44,13 @@ func transactionPending(e *env.Env) {
 		return tx.Settle(e.Ctx, e.Shard, []core.Settlement{env.Done(c)})
 	})
 	pending("done", ports.Pending{})
+
+	e.Push(env.Entry("a", "p", 1))
+	c = h.One()
+	within(e, func(tx env.Transaction) error {
+		return tx.Settle(e.Ctx, e.Shard, []core.Settlement{env.Buried(c, "no use")})
+	})
+	pending("buried", ports.Pending{Dead: true})
 }
 
 // transactionTags pushes tags in a transaction, and settles a job with tags in one.
