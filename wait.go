@@ -87,11 +87,11 @@ type Past[R any] struct {
 //
 // The error is nil if the job is done. It is a *[NotDoneError] if the id is settled in another way;
 // the Past is then that of another run of the id that was done, or zero. If ctx ends first, Wait
-// returns its error, wrapped. Give ctx a deadline, since a job may be due much later, be retried for
-// weeks, or belong to a queue without servers. Invalid queues and ids are refused as [Queue.Push]
-// refuses them. A result that R can't represent is [ErrInvalidPayload], and the rest of the Past is
-// set. A queue that the store does not know is [ErrUnknownQueue]. While the store does not answer,
-// Wait tries again.
+// returns its error, wrapped. Give ctx a deadline, since a job may be due much later, be retried
+// for weeks, or belong to a queue without servers. Invalid queues and ids are refused as
+// [Queue.Push] refuses them. A result that R can't represent is [ErrInvalidPayload], and the rest
+// of the Past is set. A queue that the store does not know is [ErrUnknownQueue]. While the store
+// does not answer, Wait tries again.
 //
 // Pushes that are stored later do not delay Wait unless they merge into a job that it waits for. If
 // several runs handled what it waits for, the Past is that of the last one, and if some of the

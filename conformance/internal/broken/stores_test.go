@@ -577,8 +577,8 @@ func brokenStores() []brokenStore {
 func allBroken() []brokenStore {
 	return slices.Concat(
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenPendings(), brokenRecounts(),
-		brokenMerges(), brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(), brokenTracked(),
-		brokenIdentity(), brokenCalendars(), brokenSettings(), brokenLimiters(),
+		brokenMerges(), brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(),
+		brokenTracked(), brokenIdentity(), brokenCalendars(), brokenSettings(), brokenLimiters(),
 	)
 }
 

@@ -2,11 +2,11 @@
 -- Reads what is not settled yet of ids of a shard.
 -- KEYS: all of the jobs of the shard
 -- ARGV: 1 now or '', 2... ids
--- Returns {'ok', now, bits, first, ...}: of each id its bits, 1 if it is queued, 2 if it is claimed, 4 if the
---   queued job is held, 8 if it has a dead letter and 16 if a record of it can't be read, and the
---   smaller FirstPush of both jobs, or 0; it reads fewer ids if their jobs are large
--- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, PAYLOADS, META, call, parse, fetch, clock, packed, queue, claim_from,
---   claim_weight, fault_of.
+-- Returns {'ok', now, bits, first, ...}: of each id its bits, 1 if it is queued, 2 if it is claimed,
+--   4 if the queued job is held, 8 if it has a dead letter and 16 if a record of it can't be read,
+--   and the smaller FirstPush of both jobs, or 0; it reads fewer ids if their jobs are large
+-- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, PAYLOADS, META, call, parse, fetch, clock, packed,
+--   queue, claim_from, claim_weight, fault_of.
 
 local now, ids, MOST_READ = clock(ARGV[1]), {unpack(ARGV, 2)}, 4194304
 local ready, parked, died = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), fetch('ZMSCORE', DTIME, ids)

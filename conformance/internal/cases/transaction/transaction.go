@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transactionPending looks at an id while transactions push for it and put it back, and nothing else
-// merges what they leave.
+// transactionPending looks at an id while transactions push for it and put it back, and nothing
+// else merges what they leave.
 func transactionPending(e *env.Env) {
 	pending := func(what string, want ports.Pending) {
 		e.TB.Helper()
