@@ -87,22 +87,21 @@ type Past[R any] struct {
 //
 // The error is nil if the job is done. It is a *[NotDoneError] if the id is settled in another way;
 // the Past is then that of another run of the id that was done, or zero. If ctx ends first, Wait
-// returns its error, wrapped. Give ctx a deadline, since a job may be due much
-// later, be retried for weeks, or belong to a queue without servers. Invalid queues and ids are
-// refused as [Queue.Push] refuses them. A result that R can't represent is [ErrInvalidPayload], and
-// the rest of the Past is set. A queue that the store does not know is [ErrUnknownQueue]. While the
-// store does not answer, Wait tries again.
+// returns its error, wrapped. Give ctx a deadline, since a job may be due much later, be retried
+// for weeks, or belong to a queue without servers. Invalid queues and ids are refused as
+// [Queue.Push] refuses them. A result that R can't represent is [ErrInvalidPayload], and the rest
+// of the Past is set. A queue that the store does not know is [ErrUnknownQueue]. While the store
+// does not answer, Wait tries again.
 //
-// Pushes that are stored later do not delay Wait unless they merge into a job that it waits for. So
-// the result is that of a run which had all payloads from before the call, or of a later one. If
-// several runs handled them, and some of their payloads are in the morgue, the error is ErrDead. If
-// the id was settled before the call, Wait returns at once with what was last: the record or the
-// dead letter.
+// Pushes that are stored later do not delay Wait unless they merge into a job that it waits for. If
+// several runs handled what it waits for, the Past is that of the last one, and if some of the
+// payloads are in the morgue, the error is ErrDead. If the id was settled before the call, Wait
+// returns at once with what was last: the record or the dead letter.
 //
-// The waits of a client share their reads of the store: a thousand waits cost about as many reads as
-// one. An id is read again after a quarter of the time that its wait has lasted, at least 1 ms and at
-// most a second. So Wait returns at most about a quarter later than the job is done. At its end each
-// wait makes one more read, for the record.
+// The waits of a client for a queue share their reads of the store. An id is read again after a
+// quarter of the time that its wait has lasted, at least 1 ms and at most a second. So Wait returns
+// at most about a quarter later than the job is done. At its end each wait makes one more read, for
+// the record.
 //
 // In a handler use [Await] instead, or the lane does nothing but wait: docs/guide/dependencies.md.
 // If c was made by [Client.Via], Wait asks the store of the original client.

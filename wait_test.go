@@ -522,8 +522,8 @@ func TestWaitOfWhatCantBeRead(t *testing.T) {
 	})
 }
 
-// What is there at the first read is waited for, also if the store's clock has stepped back since it
-// was pushed.
+// What is there at the first read is waited for, also if the store's clock has stepped back since
+// it was pushed.
 func TestWaitAfterAStepBackOfTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var back atomic.Int64
@@ -628,7 +628,8 @@ func TestWaitRefuses(t *testing.T) {
 
 		b.push("a", "p")
 		b.run()
-		if _, err := skein.Wait[receipt](b.t.Context(), b.client.Via(struct{ ports.Producer }{b.store}), b.orders, "a"); err != nil {
+		via := b.client.Via(struct{ ports.Producer }{b.store})
+		if _, err := skein.Wait[receipt](b.t.Context(), via, b.orders, "a"); err != nil {
 			b.t.Errorf("via another producer Wait returned %v", err)
 		}
 		if past, err := skein.Wait[[]int](b.t.Context(), b.client, b.orders, "a"); !errors.Is(err, skein.ErrInvalidPayload) ||

@@ -31,8 +31,8 @@ func ExampleInspector_Why() {
 	// dan (nothing queued): nothing is queued, claimed or dead for this id
 }
 
-// A queue with Keep has a record of each id that was done, the newest first. Find has that of one id,
-// with its result.
+// A queue with Keep has a record of each id that was done, the newest first. Find has that of one
+// id, with its result.
 func ExampleInspector_Past() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})

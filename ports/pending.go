@@ -69,8 +69,8 @@ func (p *Pending) Settled(until core.Instant) bool {
 	return !p.Damaged && (!p.Any() || p.FirstPush > until)
 }
 
-// Stopped reports whether nothing of the id runs until an operator acts: its job is held, and no job
-// is claimed that may end the hold when it returns.
+// Stopped reports whether nothing of the id runs until an operator acts: its job is held, and no
+// job is claimed that may end the hold when it returns.
 func (p *Pending) Stopped() bool { return p.Held && !p.Claimed }
 
 // Pending returns what is pending of the id, as [Inspector].Pending would at the same instant.

@@ -16,7 +16,9 @@ import (
 //	$1 the queue, $2 the indexes of the shards of the ids, $3 the ids, $4 now
 const pendingSQL = `
 SELECT {schema}.clock($4), j.first_push, i.first_push, c.first_push,
-  coalesce(j.retry_count >= 0 AND j.perform_at = 9007199254740992, false), d.id IS NOT NULL
+  coalesce(j.retry_count >= 0 AND j.perform_at = 9007199254740992, false),
+  d.id IS NOT NULL OR EXISTS (
+    SELECT FROM {schema}.inbox e WHERE e.shard + 0 = q.first + w.index AND e.id = w.id COLLATE "C" AND e.kind = 'buried')
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $1) q
 CROSS JOIN unnest($2::int[], $3::text[]) WITH ORDINALITY w (index, id, place)
 LEFT JOIN LATERAL (

@@ -29,8 +29,8 @@ type pendingIDs struct {
 	at    []int
 }
 
-// Pending implements [ports.Inspector], with one script for each shard of the ids. A script may read
-// only the first of its ids, so there are calls until none remains.
+// Pending implements [ports.Inspector], with one script for each shard of the ids. A script may
+// read only the first of its ids, so there are calls until none remains.
 func (s *Store) Pending(ctx context.Context, r ports.PendingRequest) (ports.PendingReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.PendingReply{}, err
@@ -95,8 +95,8 @@ func (s *Store) readPending(
 	return remaining, err
 }
 
-// parsePending reads the reply of the script into the entries at the given positions. It returns how
-// many of them the script has read, at least one, and whether a record of one is damaged.
+// parsePending reads the reply of the script into the entries at the given positions. It returns
+// how many of them the script has read, at least one, and whether a record of one is damaged.
 func parsePending(value any, at []int, reply *ports.PendingReply) (n int, damaged bool, err error) {
 	rows := record.ReplyOf(value)
 	_ = rows.Text()

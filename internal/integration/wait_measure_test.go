@@ -18,8 +18,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// The test logs how long a push takes, and a push with the wait for its result, on a server that has
-// nothing else to do, and how long a read of a thousand ids takes beside a look at one.
+// The test logs how long a push takes, and a push with the wait for its result, on a server that
+// has nothing else to do, and how long a read of a thousand ids takes beside a look at one.
 func TestRedisWaits(t *testing.T) {
 	tier.Long(t, "measures")
 	measureWaits(t, redis.New(testservers.OwnRedis(t), redis.Options{}))

@@ -1,8 +1,8 @@
 // Package waits waits until ids are settled (docs/rules.md 16). It asks the store again and again,
 // with one read for all waits of a queue.
 //
-// A store sends no wake-up when a job ends, so that an end costs nothing if nobody waits. The design
-// note docs/design/records.md has the reasons and the figures.
+// A store sends no wake-up when a job ends, so that an end costs nothing if nobody waits. The
+// design note docs/design/records.md has the reasons and the figures.
 package waits
 
 import (
@@ -38,8 +38,8 @@ type Store interface {
 	Pending(ctx context.Context, r ports.PendingRequest) (ports.PendingReply, error)
 }
 
-// Poller reads what is pending of the ids that goroutines wait for. It is safe for concurrent use. It
-// has a goroutine for each queue while somebody waits there, and none otherwise.
+// Poller reads what is pending of the ids that goroutines wait for. It is safe for concurrent use.
+// It has a goroutine for each queue while somebody waits there, and none otherwise.
 type Poller struct {
 	store Store
 
@@ -77,8 +77,8 @@ type queue struct {
 	cancel  context.CancelFunc
 }
 
-// wait is one wait for an id. Once it is in a queue, only the queue's goroutine uses its fields, until
-// ended is closed.
+// wait is one wait for an id. Once it is in a queue, only the queue's goroutine uses its fields,
+// until ended is closed.
 type wait struct {
 	id    string
 	seen  *Seen
@@ -188,8 +188,8 @@ func (p *Poller) nextDue(q *queue) (due time.Time, ok bool) {
 	return due, ok
 }
 
-// read reads the ids of the waits that are due, and ends those that are over. It reports whether the
-// read has failed.
+// read reads the ids of the waits that are due, and ends those that are over. It reports whether
+// the read has failed.
 func (p *Poller) read(q *queue) (failed bool) {
 	batch := p.dueNow(q)
 	if len(batch) == 0 {
@@ -232,9 +232,9 @@ func (p *Poller) read(q *queue) (failed bool) {
 	return err != nil
 }
 
-// dueNow returns the waits of a queue to read now: those that are due, and those that will be within a
-// quarter of their pause, so that waits of about the same age are read together. The first due come
-// first, if there are more than one read may have.
+// dueNow returns the waits of a queue to read now: those that are due, and those that will be
+// within a quarter of their pause, so that waits of about the same age are read together. The first
+// due come first, if there are more than one read may have.
 func (p *Poller) dueNow(q *queue) []*wait {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -43,15 +43,15 @@ func awaitedWorker() error {
 	})
 }
 
-// awaitedServers is how many servers work at once, and awaitedIDs how many ids the waits share: so a
-// payload often meets a queued or a claimed job of its id.
+// awaitedServers is how many servers work at once, and awaitedIDs how many ids the waits share: so
+// a payload often meets a queued or a claimed job of its id.
 const (
 	awaitedServers = 3
 	awaitedIDs     = 150
 )
 
-// While servers are killed and replaced, each wait for an id returns, and none before what was pushed
-// for it is done.
+// While servers are killed and replaced, each wait for an id returns, and none before what was
+// pushed for it is done.
 func TestWaitsReturnWhileServersAreKilled(t *testing.T) {
 	t.Parallel()
 	for name, newURL := range kit.StoreURLs(t) {

@@ -159,6 +159,13 @@ func TestRedisALostPartIsShown(t *testing.T) {
 		if err != nil || len(found.Damaged) != 1 || found.Queued != nil || found.DeadLetter != nil {
 			t.Errorf("%s is lost: Find returned %+v, %v; want one damaged record", lost.name, found, err)
 		}
+		pending, err := w.store.Pending(t.Context(), ports.PendingRequest{Queue: "orders", IDs: []string{lost.id}})
+		must(t, err)
+		want := found.Pending()
+		want.Now = pending.IDs[0].Now
+		if pending.IDs[0] != want {
+			t.Errorf("%s is lost: pending is %+v, want %+v as Find has it", lost.name, pending.IDs[0], want)
+		}
 		must(t, w.turn(ports.TurnRequest{Want: 100}))
 		must(t, w.purge(ports.DeadLetterStep{Shard: w.shard, Before: core.MaxInstant}))
 		records := w.aside(lost.id)

@@ -156,6 +156,10 @@ func tornSets() []tornCall {
 				_, err := w.store.Find(w.t.Context(), ports.FindRequest{Queue: "orders", ID: key[2:], Payloads: 1000})
 				return err
 			}},
+			tornCall{key, "what is pending", func(w *worker) error {
+				_, err := w.store.Pending(w.t.Context(), ports.PendingRequest{Queue: "orders", IDs: []string{key[2:]}})
+				return err
+			}},
 			tornCall{key, "a push", func(w *worker) error { return w.push(one(key[2:], 5), one(key[2:], 50)) }},
 			tornCall{key, "a bury", func(w *worker) error { return w.bury("plain", key[2:]) }},
 			tornCall{key, "a delete", func(w *worker) error {

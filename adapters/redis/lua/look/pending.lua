@@ -2,14 +2,15 @@
 -- Reads what is not settled yet of ids of a shard.
 -- KEYS: all of the jobs of the shard
 -- ARGV: 1 now or '', 2... ids
--- Returns {'ok', now, bits, first, ...}: of each id its bits, 1 if it is queued, 2 if it is claimed, 4 if the
---   queued job is held, 8 if it has a dead letter and 16 if a record of it can't be read, and the
---   smaller FirstPush of both jobs, or 0; it reads fewer ids if their jobs are large
--- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, PAYLOADS, META, call, parse, fetch, clock, packed, queue, claim_from,
---   claim_weight, fault_of.
+-- Returns {'ok', now, bits, first, ...}: of each id its bits, 1 if it is queued, 2 if it is claimed,
+--   4 if the queued job is held, 8 if it has a dead letter and 16 if a record of it can't be read,
+--   and the smaller FirstPush of both jobs, or 0; it reads fewer ids if their jobs are large
+-- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, PAYLOADS, META, call, parse, fetch, clock, packed,
+--   queue, claim_from, claim_weight, fault_of.
 
 local now, ids, MOST_READ = clock(ARGV[1]), {unpack(ARGV, 2)}, 4194304
-local ready, parked, read = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), 0
+local ready, parked, died = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), fetch('ZMSCORE', DTIME, ids)
+local read = 0
 
 -- queued_job returns the queued job of the i-th id, or nil, and whether its record can't be read.
 local function queued_job(i)
@@ -39,7 +40,7 @@ for i, id in ipairs(ids) do
   local claim, claim_damaged = claimed_job(id)
 
   local bits = (job and 1 or 0) + (claim and 2 or 0) + (job and queue.is_held(job) and 4 or 0) +
-    call('HEXISTS', DEAD, id) * 8 + ((job_damaged or claim_damaged) and 16 or 0)
+    ((died[i] or call('HEXISTS', DEAD, id) == 1) and 8 or 0) + ((job_damaged or claim_damaged) and 16 or 0)
   local first = math.min(job and job.first or math.huge, claim and claim.first or math.huge)
   if first == math.huge then first = 0 end
   reply[#reply + 1], reply[#reply + 2] = bits, string.format('%.0f', first)

@@ -15,8 +15,8 @@ const (
 	rulePendingID = "PendingReply: what is pending of each id is in the order of the request"
 )
 
-// pendingCases are about what is not settled yet of ids. Beside them, each look of the suite for one
-// id compares Pending with Find.
+// pendingCases are about what is not settled yet of ids. Beside them, each look of the suite for
+// one id compares Pending with Find.
 func pendingCases() []env.Case {
 	return []env.Case{
 		{Name: "follows a job from its push to its end", Rule: rulePending, Check: pendingFollows},
@@ -131,7 +131,8 @@ func pendingLarge(e *env.Env) {
 	for i := range 12 {
 		id := fmt.Sprintf("%02d", i)
 		e.PushLarge(id, env.Sized(core.DefaultMaxPayloadBytes, 1))
-		ids, want = append(ids, id), append(want, ports.Pending{Shard: e.Shard, Now: e.Now(), Queued: true, FirstPush: e.Now()})
+		ids = append(ids, id)
+		want = append(want, ports.Pending{Shard: e.Shard, Now: e.Now(), Queued: true, FirstPush: e.Now()})
 	}
 	e.Same("what is pending", e.Pending(env.Orders, ids...), want)
 

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transactionPending looks at an id while transactions push for it and put it back, and nothing else
-// merges what they leave.
+// transactionPending looks at an id while transactions push for it and put it back, and nothing
+// else merges what they leave.
 func transactionPending(e *env.Env) {
 	pending := func(what string, want ports.Pending) {
 		e.TB.Helper()
@@ -44,6 +44,13 @@ func transactionPending(e *env.Env) {
 		return tx.Settle(e.Ctx, e.Shard, []core.Settlement{env.Done(c)})
 	})
 	pending("done", ports.Pending{})
+
+	e.Push(env.Entry("a", "p", 1))
+	c = h.One()
+	within(e, func(tx env.Transaction) error {
+		return tx.Settle(e.Ctx, e.Shard, []core.Settlement{env.Buried(c, "no use")})
+	})
+	pending("buried", ports.Pending{Dead: true})
 }
 
 // transactionTags pushes tags in a transaction, and settles a job with tags in one.
