@@ -104,7 +104,7 @@ type Consumer interface {
 	// of the TTL after the last renewal. A store without room for more data may leave out the Result.
 	//
 	// Marks. A settlement or a part with a Mark that is applied raises the mark of its id
-	// (docs/rules.md 15), unless Keep keeps no record. The mark is stored beside the record of the id,
+	// (docs/rules.md 16), unless Keep keeps no record. The mark is stored beside the record of the id,
 	// as a record of its own with the time of the call. It is never listed and not lowered, goes as
 	// other records do, and counts among them. The mark of an id is the higher one of what is stored so
 	// and the Score of its record, if that Raises.
