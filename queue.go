@@ -166,7 +166,7 @@ type QueueOptions[T any] struct {
 // is no limit.
 type Rate = core.Rate
 
-// Stale is what becomes of stale payloads (docs/rules.md 15): [TakeStale] or [DropStale].
+// Stale is what becomes of stale payloads (docs/rules.md 16): [TakeStale] or [DropStale].
 type Stale = core.Stale
 
 const (

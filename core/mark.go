@@ -2,7 +2,7 @@ package core
 
 import "fmt"
 
-// Stale is what becomes of payloads of an id that are at or below its mark (docs/rules.md 15).
+// Stale is what becomes of payloads of an id that are at or below its mark (docs/rules.md 16).
 type Stale uint8
 
 const (
@@ -31,7 +31,7 @@ func (s Stale) Validate(rule MergeRule, keep KeepPast) error {
 }
 
 // Mark is the highest score of the payloads of an id that were done, as far as a store has kept it
-// (docs/rules.md 15).
+// (docs/rules.md 16).
 type Mark struct {
 	Score float64
 	// OK is false if there is no mark.

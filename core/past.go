@@ -32,7 +32,7 @@ type Past struct {
 	// Score is the highest score of the payloads of the run.
 	Score float64
 	// Raises is true if Score counts for the mark of the id, since the queue drops stale payloads
-	// (docs/rules.md 15).
+	// (docs/rules.md 16).
 	Raises bool
 	// Payloads is the number of payloads that the run ended with. Payloads of the job that were
 	// settled one by one before are not counted.

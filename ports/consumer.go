@@ -95,21 +95,23 @@ type Consumer interface {
 	// Recording. A settlement with a Past that is applied records it, as core.Past.Stored returns
 	// it, unless TurnRequest.Keep keeps no record. The record replaces the former one of the id, also
 	// if that has a later DoneAt. A settlement that is skipped or deferred records nothing. A turn
-	// that has settlements, or parts with marks that it keeps, then removes the first records of the shard by (DoneAt, id) while
-	// core.KeepPast.Removes reports true, at most core.MaxPastRemoved. So a record stays as long as it
-	// is not older than Age, jobs of fewer than Count other ids of the shard were done since, and
-	// their results fit Bytes together with its own. It may stay longer, since a store need not look
+	// that has settlements, or parts with marks that it keeps, then removes the first records of the
+	// shard by (DoneAt, id) while core.KeepPast.Removes reports true, at most core.MaxPastRemoved. So a
+	// record stays as long as it is not older than Age, fewer than Count other records and marks of the
+	// shard were stored since, and their results fit Bytes together with its own. It may stay longer, since a store need not look
 	// for old records while no job is settled. If a turn keeps no record, the Age of the last turn
 	// that kept some applies, and a store may leave the removal to turns that come at least a third
 	// of the TTL after the last renewal. A store without room for more data may leave out the Result.
 	//
 	// Marks. A settlement or a part with a Mark that is applied raises the mark of its id
-	// (docs/rules.md 15), unless Keep keeps no record. The mark is stored beside the record of the id: it
-	// is a record of its own with the time of the call, which is never listed, and which goes as other
-	// records do and counts among them. It is not lowered. The mark of an id is the higher one of what is
-	// stored so and the Score of its record, if that Raises. If the turn asks for Marks, each of its Claims has the mark
-	// that its id has after the settlements and parts, and so has each claim of a repeat.
-	// Settlement.Stale is added to the count of stale payloads.
+	// (docs/rules.md 16), unless Keep keeps no record. The mark is stored beside the record of the id,
+	// as a record of its own with the time of the call. It is never listed and not lowered, goes as
+	// other records do, and counts among them. The mark of an id is the higher one of what is stored so
+	// and the Score of its record, if that Raises.
+	//
+	// If the turn asks for Marks, each of its Claims has the mark that its id has after the settlements
+	// and parts, and so has each claim of a repeat. Settlement.Stale is added to the count of stale
+	// payloads.
 	//
 	// Parts. A part ends one payload of a claimed job as done, as core.PayloadSettlement.Apply
 	// defines, and marks the job as begun, since its next payload runs when the turn has been

@@ -103,7 +103,7 @@ type Found struct {
 	// if there is no such record, or if the store can't read it.
 	Past *core.Past
 	// Mark is the mark of the id: the highest score of its payloads that were done, as far as the store
-	// has kept it (docs/rules.md 15).
+	// has kept it (docs/rules.md 16).
 	Mark core.Mark
 	// Next are the cursors of the places that have more payloads than were returned, in the order
 	// of the places. A reply to a request with After has at most the cursor of that place.

@@ -126,7 +126,7 @@ type Counts struct {
 	// again after it was superseded counts again.
 	Superseded int64
 	// Stale is the number of payloads that were dropped since the queue began because they were stale,
-	// by pushes with DropStale and by settlements (docs/rules.md 15).
+	// by pushes with DropStale and by settlements (docs/rules.md 16).
 	Stale int64
 	// Oldest is the smallest core.State.WaitsFrom of the queued jobs: the time from which the
 	// longest-waiting job waits, or at which the first one becomes due. It is not OK if no job is

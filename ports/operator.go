@@ -311,7 +311,7 @@ type DeadLetterStep struct {
 	// means MaxStep, which is also the maximum. The step handles them in order of (ChangedAt, id).
 	Limit int
 	// Fresh leaves the named dead letters alone of which a named payload is stale: at or below the mark
-	// of its id (docs/rules.md 15). Unmark removes the mark and the record of an id if a stale payload of
+	// of its id (docs/rules.md 16). Unmark removes the mark and the record of an id if a stale payload of
 	// it is revived, in the same atomic step. Only Revive has them, for a step that names DeadLetters,
 	// and at most one of the two.
 	Fresh, Unmark bool

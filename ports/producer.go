@@ -80,7 +80,7 @@ type PushRequest struct {
 	// (core.When.Rule).
 	Rule core.PushRule
 	// DropStale drops the entries that are stale: whose score is at or below the mark of their id
-	// (docs/rules.md 15). Such an entry changes nothing but counts. A Producer in a caller's transaction
+	// (docs/rules.md 16). Such an entry changes nothing but counts. A Producer in a caller's transaction
 	// may store them, since they are dropped once they are claimed.
 	DropStale bool
 	// Entries are stored in order. In a queue whose Merge has core.SamePush their payloads are those

@@ -124,7 +124,7 @@ func (s *shard) awaitHeld(now time.Time) {
 	}
 }
 
-// startable drops the stale payloads of the jobs that a turn has claimed (docs/rules.md 15). For the
+// startable drops the stale payloads of the jobs that a turn has claimed (docs/rules.md 16). For the
 // other jobs it asks for their starts, if the queue has rates by key (docs/rules.md 12).
 func (s *shard) startable(r *ports.TurnReply) startable {
 	fresh, stale := s.queue.dropStale(r.Claims)

@@ -48,7 +48,7 @@ func versionWorker() error {
 			token, _ := skein.Fence(ctx)
 			line := journalLine{what: lineBegan, pid: os.Getpid(), id: id, token: token, recoveries: version}
 			j.write(line)
-			time.Sleep(rand.N(2 * time.Millisecond)) // no result depends on how long it takes
+			time.Sleep(rand.N(2 * time.Millisecond)) // a slow machine only has other overlaps
 			if rand.N(5) == 0 {
 				return errors.New("boom")
 			}

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	ruleMark = "RULES 15: the mark of an id rises with each payload that is done, " +
+	ruleMark = "RULES 16: the mark of an id rises with each payload that is done, " +
 		"also of a job that then fails; it is the higher one of its stored mark and the score of its record"
-	ruleMarkPush = "RULES 15: a push that drops what is stale drops an entry whose score is at or below the mark of its id: " +
+	ruleMarkPush = "RULES 16: a push that drops what is stale drops an entry whose score is at or below the mark of its id: " +
 		"it changes nothing but counts"
 	ruleMarkRevive = "Revive: Fresh leaves dead letters with a stale payload alone; " +
 		"Unmark removes mark and record of an id of which a stale payload is revived"
-	ruleMarkGoes = "RULES 15: a mark goes as records do, and counts among them"
+	ruleMarkGoes = "RULES 16: a mark goes as records do, and counts among them"
 )
 
 // markCases are about the marks of ids.
@@ -36,7 +36,7 @@ func markCases() []env.Case {
 		{Name: "comes with each claim", Rule: "Turn: with Marks, each claim has the mark of its id", Check: markOfClaims},
 		{Name: "comes with the claims of a repeat", Rule: "Turn: with Marks, each claim of a repeat has the mark of its id",
 			Check: markOfRepeat},
-		{Name: "is no record", Rule: "RULES 15: a mark is no record of a run that was done: it is not listed", Check: markUnlisted},
+		{Name: "is no record", Rule: "RULES 16: a mark is no record of a run that was done: it is not listed", Check: markUnlisted},
 		{Name: "goes by age", Rule: ruleMarkGoes, Check: markByAge},
 		{Name: "goes by count", Rule: ruleMarkGoes, Check: markByCount},
 		{Name: "is forgotten with its queue", Rule: "RULES 14: to forget a queue removes its records", Check: markForgotten},
@@ -48,7 +48,7 @@ func markCases() []env.Case {
 		{Name: "is not removed by another revive", Rule: ruleMarkRevive, Check: markUnmarkFresh},
 		{Name: "counts what settlements have dropped", Rule: "Settlement: Stale is added to the count of stale payloads",
 			Check: markCounts},
-		{Name: "drops only the first payloads of a claim", Rule: "RULES 15: what is stale is dropped, and the others are put back as they were",
+		{Name: "drops only the first payloads of a claim", Rule: "RULES 16: what is stale is dropped, and the others are put back as they were",
 			Check: markPartly},
 	}
 }

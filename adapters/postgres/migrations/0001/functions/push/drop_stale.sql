@@ -1,5 +1,5 @@
 -- Returns the places, from 1, of the entries of a push that are stale: whose score is at or below the
--- mark of their id (docs/rules.md 15). It counts them. It returns none if the queue has another layout,
+-- mark of their id (docs/rules.md 16). It counts them. It returns none if the queue has another layout,
 -- which the push reports.
 CREATE FUNCTION {schema}.drop_stale(p_queue text, p_shards int, p_generation bigint, p_index int[], p_ids text[], p_scores float8[])
 RETURNS SETOF int LANGUAGE plpgsql VOLATILE
