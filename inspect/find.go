@@ -94,7 +94,7 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 //
 // since is by the store's clock, to the microsecond; on a Redis Cluster each master has a clock of
 // its own. The zero time includes every push until now. If a payload is pushed again while it
-// waits, or merges into a waiting job, settled stays false for longer (docs/rules.md 16).
+// waits, or merges into a waiting job, settled stays false for longer (docs/rules.md 15).
 //
 // After a call has returned dead, ask with the zero time. A payload that is revived from the morgue
 // counts as pushed when it was revived. So for an earlier since the id is then settled and not

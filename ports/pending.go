@@ -63,7 +63,7 @@ type Pending struct {
 func (p *Pending) Any() bool { return p.Queued || p.Claimed }
 
 // Settled reports whether all payloads that were pushed for the id up to an instant are settled:
-// done, dropped or in the morgue (docs/rules.md 16). A payload that has merged into a job of an
+// done, dropped or in the morgue (docs/rules.md 15). A payload that has merged into a job of an
 // earlier FirstPush counts with that job. Nothing is settled of an id with a damaged record.
 func (p *Pending) Settled(until core.Instant) bool {
 	return !p.Damaged && (!p.Any() || p.FirstPush > until)

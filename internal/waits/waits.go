@@ -1,4 +1,4 @@
-// Package waits waits until ids are settled (docs/rules.md 16). It asks the store again and again,
+// Package waits waits until ids are settled (docs/rules.md 15). It asks the store again and again,
 // with one read for all waits of a queue.
 //
 // A store sends no wake-up when a job ends, so that an end costs nothing if nobody waits. The
