@@ -501,16 +501,16 @@ func TestWaitOfWhatCantBeRead(t *testing.T) {
 	withWaits(t, keeping(), func(b *waitBench) {
 		b.push("a", "p")
 		b.run()
-		unreached := true
+		var reached atomic.Bool
 		b.change = func(reply *ports.PendingReply) {
-			if unreached {
+			if !reached.Load() {
 				shard := reply.IDs[0].Shard
 				reply.IDs[0], reply.Unreached = ports.Pending{Shard: shard}, []core.Shard{shard}
 			}
 		}
 		result := b.start("a")
 		b.waits("unreached", result)
-		unreached = false
+		reached.Store(true)
 		b.ends("reached again", result, nil)
 
 		b.change = func(reply *ports.PendingReply) {

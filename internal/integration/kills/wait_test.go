@@ -31,7 +31,7 @@ func awaitedWorker() error {
 	options := skein.ServerOptions{Lanes: 8, LeaseTTL: 2 * time.Second, PollInterval: 100 * time.Millisecond}
 	return serveWithJournal(options, func(j journal) skein.Handler {
 		return awaited.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
-			time.Sleep(rand.N(10 * time.Millisecond))
+			time.Sleep(rand.N(10 * time.Millisecond)) // so that some die here; on a slow machine others do
 			if rand.N(5) == 0 {
 				return errors.New("fails at times")
 			}
@@ -90,6 +90,7 @@ func killServersOfWaits(t *testing.T, url string, waits, ends int) {
 				}
 				begun.Add(1)
 				waitFor(t, client, j, number)
+				// The waits are spread over the ends of the servers. On a slow machine there are fewer beside each.
 				time.Sleep(rand.N(time.Duration(ends) * time.Second / 5))
 			}
 		})
