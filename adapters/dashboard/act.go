@@ -235,10 +235,15 @@ func cancel(drop bool) func(*call) (int, error) {
 	}
 }
 
-// handled returns the number of entries that a bulk action has changed.
+// handled returns the number of entries that a bulk action has changed. If it has left all of them
+// alone because they are stale, the page says so.
 func handled(r *service.BulkReply, err error) (int, error) {
 	if err != nil {
 		return 0, err
+	}
+	if r.Stale > 0 && r.Handled == 0 {
+		return 0, newProblem(http.StatusConflict, "A payload is not newer than what was done of its id",
+			"So its dead letter stays in the morgue. skein morgue revive --force revives it.")
 	}
 	return r.Handled, nil
 }

@@ -43,6 +43,25 @@ func TestThePageOfAnIDHasItsLastRun(t *testing.T) {
 	saysNot(t, h.get("/id?q=orders&id=c"), "Last done")
 }
 
+// An older version in the morgue is not revived, and the page says why.
+func TestARevivalOfSomethingStaleIsRefused(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "no use", "a")
+	h.push("orders", "a", 0, "q")
+	index := core.ShardOf("a", houseShards)
+	claims := h.turn("orders", index, 1)
+	settled := core.RetryPolicy{}.Settlement(&claims[0], &core.Outcome{Kind: core.Done}, 0)
+	settled.Mark = core.MarkAt(9)
+	h.turns[core.Shard{Queue: "orders", Index: index}].Keep = core.KeepPast{Age: time.Hour}
+	h.turn("orders", index, 0, settled)
+
+	says(t, h.form("op", "revive", "q", "orders", "id", "a").Body.String(),
+		"not newer than what was done of its id", "skein morgue revive --force")
+	if n := h.stats().Dead; n != 1 {
+		t.Errorf("%d dead letters are left, want 1", n)
+	}
+}
+
 // The search finds an id of which only the record is left.
 func TestASearchFindsAnIDThatWasDone(t *testing.T) {
 	h := newHouse(t, Options{})
