@@ -62,9 +62,15 @@ func (p *past) happen(ctx context.Context) error {
 // month records what the servers did on the days before the shop's past begins. Customers buy more from
 // week to week, and less on Sundays.
 func (p *past) month(ctx context.Context) error {
-	for ago := inspect.DaysKept * day; ago > day; ago -= day {
+	const opened = inspect.DaysKept * day
+	p.at(opened)
+	if err := p.serve(ctx, opened, step); err != nil { // which declares the queues
+		return err
+	}
+
+	for ago := opened; ago > day; ago -= day {
 		p.at(ago)
-		more := 1.3 - 0.6*float64(ago)/float64(inspect.DaysKept*day)
+		more := 1.3 - 0.6*float64(ago)/float64(opened)
 		if time.Now().Add(-ago).Weekday() == time.Sunday {
 			more *= 0.4
 		}
