@@ -62,6 +62,20 @@ type Pending struct {
 // Any reports whether the id has a queued or a claimed job.
 func (p *Pending) Any() bool { return p.Queued || p.Claimed }
 
+// AddQueued adds a queued job of the id, with its FirstPush.
+func (p *Pending) AddQueued(first core.Instant) { p.FirstPush, p.Queued = p.earlier(first), true }
+
+// AddClaimed is AddQueued for a claimed job.
+func (p *Pending) AddClaimed(first core.Instant) { p.FirstPush, p.Claimed = p.earlier(first), true }
+
+// earlier returns the smaller one of a FirstPush and that of the jobs so far.
+func (p *Pending) earlier(first core.Instant) core.Instant {
+	if p.Any() {
+		return min(p.FirstPush, first)
+	}
+	return first
+}
+
 // Settled reports whether all payloads that were pushed for the id up to an instant are settled:
 // done, dropped or in the morgue (docs/rules.md 15). A payload that has merged into a job of an
 // earlier FirstPush counts with that job. Nothing is settled of an id with a damaged record.
@@ -77,13 +91,11 @@ func (p *Pending) Stopped() bool { return p.Held && !p.Claimed }
 func (f *Found) Pending() Pending {
 	p := Pending{Shard: f.Shard, Now: f.Standing.Now, Dead: f.DeadLetter != nil}
 	if q := f.Queued; q != nil {
-		p.Queued, p.FirstPush, p.Held = true, q.FirstPush, q.Held()
+		p.AddQueued(q.FirstPush)
+		p.Held = q.Held()
 	}
 	if c := f.Claim; c != nil {
-		if !p.Queued || c.FirstPush < p.FirstPush {
-			p.FirstPush = c.FirstPush
-		}
-		p.Claimed = true
+		p.AddClaimed(c.FirstPush)
 	}
 
 	for _, place := range f.Damaged {

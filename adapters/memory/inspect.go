@@ -259,13 +259,11 @@ func (s *shard) pending(id string, now core.Instant) ports.Pending {
 
 	p := ports.Pending{Shard: s.id, Now: now, Dead: s.morgue.deadLetters[id] != nil}
 	if e := s.queued(id); e != nil {
-		p.Queued, p.FirstPush, p.Held = true, e.FirstPush, e.Held()
+		p.AddQueued(e.FirstPush)
+		p.Held = e.Held()
 	}
 	if e := s.ids[id]; e != nil && e.claim != nil {
-		if !p.Queued || e.claim.FirstPush < p.FirstPush {
-			p.FirstPush = e.claim.FirstPush
-		}
-		p.Claimed = true
+		p.AddClaimed(e.claim.FirstPush)
 	}
 	return p
 }

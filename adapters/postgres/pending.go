@@ -18,7 +18,8 @@ const pendingSQL = `
 SELECT {schema}.clock($4), j.first_push, i.first_push, c.first_push,
   coalesce(j.retry_count >= 0 AND j.perform_at = 9007199254740992, false),
   d.id IS NOT NULL OR EXISTS (
-    SELECT FROM {schema}.inbox e WHERE e.shard + 0 = q.first + w.index AND e.id = w.id COLLATE "C" AND e.kind = 'buried')
+    SELECT FROM {schema}.inbox e
+    WHERE e.shard + 0 = q.first + w.index AND e.id = w.id COLLATE "C" AND e.kind = 'buried')
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $1) q
 CROSS JOIN unnest($2::int[], $3::text[]) WITH ORDINALITY w (index, id, place)
 LEFT JOIN LATERAL (
@@ -64,8 +65,14 @@ func (s *Store) Pending(ctx context.Context, r ports.PendingRequest) (ports.Pend
 				return err
 			}
 
-			p.Queued, p.Claimed = queued != nil || arrived != nil, claimed != nil
-			p.FirstPush = earliest(queued, arrived, claimed)
+			for _, first := range [...]*core.Instant{queued, arrived} {
+				if first != nil {
+					p.AddQueued(*first)
+				}
+			}
+			if claimed != nil {
+				p.AddClaimed(*claimed)
+			}
 			reply.IDs = append(reply.IDs, p)
 			return nil
 		})
@@ -77,15 +84,4 @@ func (s *Store) Pending(ctx context.Context, r ports.PendingRequest) (ports.Pend
 		return ports.PendingReply{}, err
 	}
 	return reply, nil
-}
-
-// earliest returns the smallest of the instants that are not nil, and 0 if all are.
-func earliest(instants ...*core.Instant) (first core.Instant) {
-	found := false
-	for _, t := range instants {
-		if t != nil && (!found || *t < first) {
-			first, found = *t, true
-		}
-	}
-	return first
 }
