@@ -153,7 +153,10 @@ func (w *staleWorld) crash() {
 	}
 	check(w.t, err)
 	lease.Token = acquired.Token
-	r := ports.TurnRequest{Lease: lease, Number: 1, TTL: time.Millisecond, Want: 2, PerJob: 3, Marks: true, Keep: core.KeepPast{Age: time.Hour}}
+	r := ports.TurnRequest{
+		Lease: lease, Number: 1, TTL: time.Millisecond, Want: 2, PerJob: 3,
+		Marks: true, Keep: core.KeepPast{Age: time.Hour},
+	}
 	reply, err := w.store.Turn(context.Background(), r)
 	check(w.t, err)
 	for i := range reply.Claims {
@@ -225,7 +228,9 @@ func (w *staleWorld) bury() {
 
 // move imports the dead letters again, as a move that was repeated does.
 func (w *staleWorld) move() {
-	page, err := w.store.Morgue(context.Background(), ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "products", Payloads: 100}})
+	page, err := w.store.Morgue(context.Background(), ports.MorgueRequest{
+		PageRequest: ports.PageRequest{Queue: "products", Payloads: 100},
+	})
 	if errors.Is(err, ports.ErrUnknownQueue) {
 		return
 	}

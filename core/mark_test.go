@@ -74,7 +74,8 @@ func TestStaleVectors(t *testing.T) {
 // What is left of a job without its stale payloads has the state of the rest of a job.
 func TestDropStaleKeepsTheRestAsItWas(t *testing.T) {
 	state := core.State{
-		PerformAt: 7, RetryCount: 3, Recoveries: 2, FirstPush: 5, Failures: core.Failures{{Text: "boom"}}, Slot: "slot", Tags: "tag",
+		PerformAt: 7, RetryCount: 3, Recoveries: 2, FirstPush: 5,
+		Failures: core.Failures{{Text: "boom"}}, Slot: "slot", Tags: "tag",
 	}
 	c := core.Claim{
 		Job:  core.Job{ID: "id", State: state, Payloads: []core.Payload{payload("a", 1), payload("b", 2), payload("c", 3)}},

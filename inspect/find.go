@@ -102,9 +102,8 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 // queue is settled in the queue that it left.
 //
 // A handler can wait for other ids with Settled and skein.Await; any other program waits with
-// skein.Wait. Settled reads no payload. Errors
-// are those of [Inspector.Find]. It also returns an error if the store can't read a record of the
-// id.
+// skein.Wait. Settled reads no payload. Errors are those of [Inspector.Find]. It also returns an
+// error if the store can't read a record of the id.
 func (i *Inspector) Settled(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
 	r := ports.PendingRequest{Queue: queue, IDs: []string{id}}
 	reply, err := ask(i, func(s Store) (ports.PendingReply, error) { return s.Pending(ctx, r) })

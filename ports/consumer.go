@@ -97,11 +97,12 @@ type Consumer interface {
 	// if that has a later DoneAt. A settlement that is skipped or deferred records nothing. A turn
 	// that has settlements, or parts with marks that it keeps, then removes the first records of the
 	// shard by (DoneAt, id) while core.KeepPast.Removes reports true, at most core.MaxPastRemoved. So a
-	// record stays as long as it is not older than Age, fewer than Count other records and marks of the
-	// shard were stored since, and their results fit Bytes together with its own. It may stay longer, since a store need not look
-	// for old records while no job is settled. If a turn keeps no record, the Age of the last turn
-	// that kept some applies, and a store may leave the removal to turns that come at least a third
-	// of the TTL after the last renewal. A store without room for more data may leave out the Result.
+	// record stays as long as it is not older than Age, fewer than Count other records and marks of
+	// the shard were stored since, and their results fit Bytes together with its own. It may stay
+	// longer, since a store need not look for old records while no job is settled. If a turn keeps no
+	// record, the Age of the last turn that kept some applies, and a store may leave the removal to
+	// turns that come at least a third of the TTL after the last renewal. A store without room for
+	// more data may leave out the Result.
 	//
 	// Marks. A settlement or a part with a Mark that is applied raises the mark of its id
 	// (docs/rules.md 16), unless Keep keeps no record. The mark is stored beside the record of the id,

@@ -322,8 +322,8 @@ type DeadLetterStep struct {
 }
 
 // Validate returns [ErrInvalidRequest] for too many dead letters, a shard below 0, Fresh and Unmark
-// together or without DeadLetters, a Group together with DeadLetters, a Group that no dead letter can have, or a Keep that is below 0 or together with
-// DeadLetters or a Group.
+// together or without DeadLetters, a Group together with DeadLetters, a Group that no dead letter can
+// have, or a Keep that is below 0 or together with DeadLetters or a Group.
 func (s *DeadLetterStep) Validate() error {
 	if s.Keep < 0 || s.Keep > 0 && (s.DeadLetters != nil || s.Group != "") {
 		return fmt.Errorf("%w: a step that keeps %d dead letters; give 0, or more without DeadLetters and Group",

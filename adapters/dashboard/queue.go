@@ -212,8 +212,8 @@ func (b *queueBody) choose(c *call) {
 	}
 }
 
-// charted returns the history that the charts show, or nil if it is unknown. Why then says the reason,
-// if there is one. It also does if a part of the history is missing.
+// charted returns the history that the charts show, or nil if it is unknown. It sets Why if the
+// history can't be read, or lacks the part of a shard.
 func (c *call) charted(s *snapshot, b *queueBody) *window {
 	d := s.details[c.queue]
 	if d == nil {

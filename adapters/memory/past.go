@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -37,7 +38,12 @@ func (l *past) keep(p core.Past) {
 }
 
 // markID returns the id under which the mark of an id is kept. No job has that id.
-func markID(id string) string { return id + "\x00" }
+func markID(id string) string { return id + markEnd }
+
+const markEnd = "\x00"
+
+// isMark reports whether a mark is kept under an id.
+func isMark(id string) bool { return strings.HasSuffix(id, markEnd) }
 
 // raise raises the mark of an id.
 func (l *past) raise(id string, m core.Mark, now core.Instant) {
@@ -120,6 +126,6 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 
 	var page ports.PastPage
 	page.Past, page.Next = p.Page()
-	page.Past = slices.DeleteFunc(page.Past, func(p ports.PastView) bool { return p.ID[len(p.ID)-1] == 0 })
+	page.Past = slices.DeleteFunc(page.Past, func(p ports.PastView) bool { return isMark(p.ID) })
 	return page, nil
 }

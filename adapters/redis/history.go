@@ -86,8 +86,8 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []exchange.Call {
 }
 
 // History implements [ports.Inspector]. It leaves out a record that can't be read. All hours and the
-// days are in the slot of the queue's first shard. The call also queries some other shards. When one of these
-// has answered, it waits only a short time for the server of the first shard.
+// days are in the slot of the queue's first shard. The call also queries some other shards. When one
+// of these has answered, it waits only a short time for the server of the first shard.
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.HistoryReply{}, err

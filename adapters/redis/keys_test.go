@@ -13,8 +13,11 @@ func TestKeysShareATag(t *testing.T) {
 	shard := core.Shard{Queue: "a-b", Index: 3}
 
 	for tag, names := range map[string][]any{
-		"p:{a-b/3}:":  append(s.firstKeys(shard, allKeys), s.channel(shard)),
-		"p:{a-b/0}:":  append(s.firstKeys(core.Shard{Queue: "a-b"}, allKeys), append(s.historyKeys("a-b"), s.daysKey("a-b"))...),
+		"p:{a-b/3}:": append(s.firstKeys(shard, allKeys), s.channel(shard)),
+		"p:{a-b/0}:": append(
+			s.firstKeys(core.Shard{Queue: "a-b"}, allKeys),
+			append(s.historyKeys("a-b"), s.daysKey("a-b"))...,
+		),
 		"p:{/nodes}:": {s.nodesKey(), s.statusKey(), s.channel(core.Shard{})},
 	} {
 		seen := map[string]bool{}

@@ -308,7 +308,8 @@ func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 // sayStale prints why a revive has left dead letters alone.
 func (a *app) sayStale(r *inspect.Result) {
 	if r.Stale > 0 {
-		_, _ = fmt.Fprintf(a.stderr, "left in the morgue as stale: %d. A payload of theirs is not newer than what was done of the id. "+
+		_, _ = fmt.Fprintf(a.stderr, "left in the morgue as stale: %d. "+
+			"A payload of theirs is not newer than what was done of the id. "+
 			"--force revives them, and forgets what was done of these ids.\n", r.Stale)
 	}
 }

@@ -177,7 +177,8 @@ func TestPostgresHistoryOfAMonth(t *testing.T) {
 	recordAMonth(t, store, &now)
 
 	var rows, bytes int64
-	must(t, pool.QueryRow(t.Context(), `SELECT count(*), sum(pg_column_size(d)) FROM skein.day_records d`).Scan(&rows, &bytes))
+	const sizes = `SELECT count(*), sum(pg_column_size(d)) FROM skein.day_records d`
+	must(t, pool.QueryRow(t.Context(), sizes).Scan(&rows, &bytes))
 	t.Logf("kept: %d rows, %d bytes", rows, bytes)
 	measureMonth(t, store)
 	measureRecords(t, store, now)

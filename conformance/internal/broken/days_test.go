@@ -27,7 +27,8 @@ func brokenDays() []brokenStore {
 			wrapped(daysOf(dayRule{cut: true})),
 		},
 		{"lists all days", "days/outlives the minutes, for 30 days", wrapped(daysOf(dayRule{all: true}))},
-		{"removes days at once", "days/lists a day again if the clock is set back", wrapped(daysOf(dayRule{kept: ports.DaysKept}))},
+		{"removes days at once", "days/lists a day again if the clock is set back",
+			wrapped(daysOf(dayRule{kept: ports.DaysKept}))},
 		{
 			"removes days by a clock that jumps ahead",
 			"days/loses no day to a clock that jumps ahead",

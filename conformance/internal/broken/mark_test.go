@@ -75,7 +75,8 @@ func brokenMarks() []brokenStore {
 		{"counts no stale payload", "mark/counts what settlements have dropped", wrapped(func(s full) full {
 			return withCounts(s, func(c *ports.Counts) { c.Stale = 0 })
 		})},
-		{"counts stale payloads of skipped settlements", "mark/counts what settlements have dropped", wrapped(countsSkippedStale)},
+		{"counts stale payloads of skipped settlements", "mark/counts what settlements have dropped",
+			wrapped(countsSkippedStale)},
 		{"drops the whole job with its stale payloads", "mark/drops only the first payloads of a claim", wrapped(raisesWhere(
 			func(_ int, x *core.Settlement) {
 				if x.Stale > 0 {

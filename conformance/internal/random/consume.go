@@ -277,7 +277,8 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 
 // mark draws the mark of a payload that ends by itself, sometimes none.
 func (d *driver) mark() core.Mark {
-	return pick(d, "mark", core.Mark{}, core.MarkAt(0), core.MarkAt(1), core.MarkAt(2), core.MarkAt(-1.5), core.MarkAt(1<<53))
+	return pick(d, "mark",
+		core.Mark{}, core.MarkAt(0), core.MarkAt(1), core.MarkAt(2), core.MarkAt(-1.5), core.MarkAt(1<<53))
 }
 
 // slot draws the slot of a job, sometimes none.

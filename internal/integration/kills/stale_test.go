@@ -114,7 +114,8 @@ func killVersions(t *testing.T, url, work string, queue *skein.Queue[int], kills
 	checkVersions(t, j.read(t), pusher.newest[:])
 	stats, err := inspect.New(store, inspect.Options{}).Stats(t.Context(), queue.Name())
 	must(t, err)
-	t.Logf("%d processes were killed: %d jobs are done, and %d payloads were stale", kills, stats[0].Processed, stats[0].Stale)
+	t.Logf("%d processes were killed: %d jobs are done, and %d payloads were stale",
+		kills, stats[0].Processed, stats[0].Stale)
 	if stats[0].Stale == 0 || stats[0].Dead > 0 {
 		t.Errorf("%d payloads are stale, and %d ids are dead", stats[0].Stale, stats[0].Dead)
 	}

@@ -256,7 +256,8 @@ func TestPostgresKeepsThirtyThreeDays(t *testing.T) {
 	}))
 	var kept int
 	var first int64
-	w.must(w.pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*), min(day) FROM %s.day_records`, w.schema)).Scan(&kept, &first))
+	days := fmt.Sprintf(`SELECT count(*), min(day) FROM %s.day_records`, w.schema)
+	w.must(w.pool.QueryRow(ctx, days).Scan(&kept, &first))
 	w.same("days kept", kept, storekit.DaysStored)
 	var without int
 	w.must(w.pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM %[1]s.minute_records h WHERE NOT EXISTS (

@@ -166,7 +166,8 @@ func TestRedisADamagedMinuteHidesNoOther(t *testing.T) {
 func TestRedisADamagedDayHidesNoOther(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]string{
-		"empty": "", "no statistics": "\x00\x00\x01", "a number without end": "\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"empty": "", "no statistics": "\x00\x00\x01",
+		"a number without end":     "\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
 		"a bucket beyond the last": "\x00\x00\x00\x01\x01\x01\x01" + strings.Repeat("\x00", 16) + "\xff\x7f\x01\x00\x00",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 const (
 	ruleMark = "RULES 16: the mark of an id rises with each payload that is done, " +
 		"also of a job that then fails; it is the higher one of its stored mark and the score of its record"
-	ruleMarkPush = "RULES 16: a push that drops what is stale drops an entry whose score is at or below the mark of its id: " +
-		"it changes nothing but counts"
+	ruleMarkPush = "RULES 16: a push that drops what is stale drops an entry " +
+		"whose score is at or below the mark of its id: it changes nothing but counts"
 	ruleMarkRevive = "Revive: Fresh leaves dead letters with a stale payload alone; " +
 		"Unmark removes mark and record of an id of which a stale payload is revived"
 	ruleMarkGoes = "RULES 16: a mark goes as records do, and counts among them"
@@ -36,7 +36,8 @@ func markCases() []env.Case {
 		{Name: "comes with each claim", Rule: "Turn: with Marks, each claim has the mark of its id", Check: markOfClaims},
 		{Name: "comes with the claims of a repeat", Rule: "Turn: with Marks, each claim of a repeat has the mark of its id",
 			Check: markOfRepeat},
-		{Name: "is no record", Rule: "RULES 16: a mark is no record of a run that was done: it is not listed", Check: markUnlisted},
+		{Name: "is no record", Rule: "RULES 16: a mark is no record of a run that was done: it is not listed",
+			Check: markUnlisted},
 		{Name: "goes by age", Rule: ruleMarkGoes, Check: markByAge},
 		{Name: "goes by count", Rule: ruleMarkGoes, Check: markByCount},
 		{Name: "is forgotten with its queue", Rule: "RULES 14: to forget a queue removes its records", Check: markForgotten},
@@ -48,7 +49,8 @@ func markCases() []env.Case {
 		{Name: "is not removed by another revive", Rule: ruleMarkRevive, Check: markUnmarkFresh},
 		{Name: "counts what settlements have dropped", Rule: "Settlement: Stale is added to the count of stale payloads",
 			Check: markCounts},
-		{Name: "drops only the first payloads of a claim", Rule: "RULES 16: what is stale is dropped, and the others are put back as they were",
+		{Name: "drops only the first payloads of a claim",
+			Rule:  "RULES 16: what is stale is dropped, and the others are put back as they were",
 			Check: markPartly},
 	}
 }
@@ -176,7 +178,9 @@ func markHighest(e *env.Env) {
 
 func markScores(e *env.Env) {
 	h := e.Acquire("n1")
-	for i, score := range []float64{0, math.Copysign(0, -1), -0.1, 5e-324, 1<<53 - 1, math.MaxFloat64, -math.MaxFloat64, 0.1} {
+	for i, score := range []float64{
+		0, math.Copysign(0, -1), -0.1, 5e-324, 1<<53 - 1, math.MaxFloat64, -math.MaxFloat64, 0.1,
+	} {
 		id := fmt.Sprint("id", i)
 		raise(h, keepDay(), id, score)
 		got := e.Find(id).Mark
@@ -354,7 +358,8 @@ func markPush(e *env.Env) {
 	e.Same("the queue", e.QueuedIDs(), []string{"b"})
 	e.CountedOnce("how many are stale", e.Counts().Stale, int64(2))
 
-	r = e.PushRequest(env.Orders, env.Entry("a", "q", 4), env.Entry("a", "s", 5.5), env.Entry("a", "t", 3), env.Entry("a", "u", 6))
+	r = e.PushRequest(env.Orders,
+		env.Entry("a", "q", 4), env.Entry("a", "s", 5.5), env.Entry("a", "t", 3), env.Entry("a", "u", 6))
 	r.DropStale = true
 	e.Met("a push of stale and fresh entries", r, ports.PushReply{New: 1, Merged: 1, Stale: 2})
 	e.Same("the job", e.Queued("a").Payloads, []core.Payload{env.Pay("s", 5.5), env.Pay("u", 6)})
@@ -432,7 +437,10 @@ func markRevive(e *env.Env) {
 	e.Same("the dead letter", e.DeadLetter("a").Payloads, env.ThreePayloads()[:2])
 	sameMark(e, "after all", "a", core.MarkAt(2))
 
-	reply, err := e.Store.Revive(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, DeadLetters: []ports.DeadLetterRef{env.Whole("a")}})
+	reply, err := e.Store.Revive(e.Ctx, ports.DeadLetterStep{
+		Shard:       e.Shard,
+		DeadLetters: []ports.DeadLetterRef{env.Whole("a")},
+	})
 	e.Must(err, "Revive")
 	e.Reported("what another revive has revived", []int{reply.Handled, reply.Stale}, []int{1, 0})
 	sameMark(e, "after another revive", "a", core.MarkAt(2))
