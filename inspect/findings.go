@@ -68,7 +68,8 @@ func (v *Verdict) findings() []Finding {
 			"running on all servers ("+limitName("MaxRunning", v.runningSet)+")", ", or the servers' reports are of different moments"))
 	}
 	if !v.NextSlot.IsZero() {
-		list.addRate(v)
+		state, waits := v.rateState()
+		list.add("rate", !waits, "%s", state)
 	}
 	if d := v.Found.DeadLetter; d != nil {
 		list.add(FindingMorgue, v.Reason != OnlyDead, "payloads there: %s, the last failure%s",
@@ -81,18 +82,6 @@ func (v *Verdict) findings() []Finding {
 		list.add(FindingMark, true, "score %s", strconv.FormatFloat(*m, 'f', -1, 64))
 	}
 	return list
-}
-
-// addRate adds what is known of the rate of the queue.
-func (f *findings) addRate(v *Verdict) {
-	switch {
-	case !v.StoppedUntil.IsZero():
-		f.add("rate", false, "%s on all servers, stopped until %s", v.Rate, v.StoppedUntil)
-	case v.NextSlot.After(v.Now):
-		f.add("rate", false, "%s on all servers, the next start in %s", v.Rate, v.NextSlot.Sub(v.Now))
-	default:
-		f.add("rate", true, "%s on all servers, and a start is allowed now", v.Rate)
-	}
 }
 
 // addServers adds what is known of the servers of the queue and of the owner of the job's shard.
@@ -165,9 +154,6 @@ func (v *Verdict) lastFailure(f *LastFailure) (s Sentence) {
 	}
 	return s.and(": %s", Part{Kind: PartError, Text: f.LastError})
 }
-
-// limitReached reports whether as many batches of the queue run as its limit allows.
-func (v *Verdict) limitReached() bool { return v.MaxRunning > 0 && v.Busy >= v.MaxRunning }
 
 // runs reports whether a job of the id is known to run, so that it is among those in use.
 func (v *Verdict) runs() bool { return v.Reason == RunsNow || !v.RunningSince.IsZero() }

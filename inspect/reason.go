@@ -38,7 +38,8 @@ const (
 	// BacksOff is a job that has failed and is not due yet.
 	BacksOff
 	// NotDueYet is a job that has not failed and is not due yet. It was pushed for later, or merged
-	// with such a job, or its handler returned Snooze or Await. Stores don't keep which of these.
+	// with such a job, or its handler returned Snooze or Await, or the rate of its key has no slot for
+	// it yet. Stores don't keep which of these.
 	NotDueYet
 	// NobodyServes is a due job of a queue that no server serves, except servers that drain or are
 	// gone.
@@ -56,9 +57,10 @@ const (
 	// AtLimit is a due job of a queue with as many running batches over all servers as its limit
 	// allows.
 	AtLimit
-	// AtRate is a due job of a queue whose rate allows no start now, or whose rate is stopped. It is also
-	// a job that waits for a slot of the rate of its key.
+	// AtRate is a due job of a queue whose rate allows no start now, or whose rate is stopped.
 	AtRate
+	// AtKeyRate is a job that waits for a slot of the rate of its key: see QueueOptions.RateBy.
+	AtKeyRate
 	// OwnerDrains is a due job of a shard whose owner drains. The owner claims no more jobs, and
 	// another server takes the shard when the running handlers have returned.
 	OwnerDrains
@@ -100,6 +102,7 @@ var reasons = [...]struct {
 	BehindLastChance: {"behind a last chance", true},
 	AtLimit:          {"limit", true},
 	AtRate:           {"rate", true},
+	AtKeyRate:        {"key rate", true},
 	OwnerDrains:      {"owner drains", true},
 	LanesFull:        {"lane limit", true},
 	ShardFull:        {"shard limit", true},
@@ -219,7 +222,7 @@ var whyTable = [...]struct {
 	{NothingQueued, func(f *facts) bool { return !f.Queued }},
 	{Held, func(f *facts) bool { return f.State.Held() }},
 	{QueuePaused, func(f *facts) bool { return f.Paused }},
-	{AtRate, func(f *facts) bool { return f.State.PerformAt > f.Now && f.State.Slot != "" }},
+	{AtKeyRate, func(f *facts) bool { return f.State.PerformAt > f.Now && f.State.Slot != "" }},
 	{BacksOff, func(f *facts) bool { return f.State.PerformAt > f.Now && !f.State.Fresh() }},
 	{NotDueYet, func(f *facts) bool { return f.State.PerformAt > f.Now }},
 	{NobodyServes, func(f *facts) bool { return f.Served == 0 }},

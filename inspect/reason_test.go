@@ -49,6 +49,10 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"a job of the future of a queue whose rate allows no start", with(func(f *facts) {
 			f.RateWaits, f.State.PerformAt = true, now+1
 		}), NotDueYet},
+		{"a failed job that waits for a slot of its key", with(func(f *facts) {
+			f.State.PerformAt, f.State.Slot, f.State.RetryCount = now+1, "acme", 2
+		}), AtKeyRate},
+		{"a job whose slot has come", with(func(f *facts) { f.State.Slot = "acme" }), IsNext},
 		{"a job of a paused queue whose rate allows no start", with(func(f *facts) {
 			f.RateWaits, f.Paused = true, true
 		}), QueuePaused},

@@ -141,7 +141,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	if err := v.limiter(ctx, i, queue, &stored); err != nil {
 		return Verdict{}, err
 	}
-	f.RateWaits = v.NextSlot.After(v.Now)
+	_, f.RateWaits = v.rateState()
 
 	if r := reasonOf(&f); r == NothingQueued || r == OnlyDead {
 		if v.Schedules, err = i.schedulesOf(ctx, stored.Shard, id); err != nil {
@@ -272,6 +272,22 @@ func (v *Verdict) limiter(ctx context.Context, i *Inspector, queue string, store
 	}
 	return nil
 }
+
+// rateState describes when the rate of the queue allows the next start, and reports whether a job
+// waits for that.
+func (v *Verdict) rateState() (s Sentence, waits bool) {
+	switch {
+	case !v.StoppedUntil.IsZero():
+		return say("%s on all servers, stopped until %s, for %s more",
+			v.Rate, v.StoppedUntil, v.StoppedUntil.Sub(v.Now)), true
+	case v.NextSlot.After(v.Now):
+		return say("%s on all servers, the next start in %s", v.Rate, v.NextSlot.Sub(v.Now)), true
+	}
+	return say("%s on all servers, and a start is allowed now", v.Rate), false
+}
+
+// limitReached reports whether as many batches of the queue run as its limit allows.
+func (v *Verdict) limitReached() bool { return v.MaxRunning > 0 && v.Busy >= v.MaxRunning }
 
 // served notes a server that served the queue and is gone.
 func (v *Verdict) served(n *ports.Node, queue string) {

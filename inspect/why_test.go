@@ -326,7 +326,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			"a rate that allows no start yet",
 			func(s *fixture) { s.rate("6/1m0s"); s.starts(1); s.pushAll("x") },
 			inspect.AtRate,
-			"the job waits for the rate of 6/1m0s: the next start is in 10s",
+			"the job waits for the rate of the queue: 6/1m0s on all servers, the next start in 10s",
 			10 * time.Second,
 		},
 		{
@@ -339,7 +339,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				s.pushAll("x")
 			},
 			inspect.AtRate,
-			"the next start is in 9s; due jobs of its shard in front: 1",
+			"the next start in 9s; due jobs of its shard in front: 1",
 			10 * time.Second,
 		},
 		{
@@ -360,13 +360,13 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				s.pushAll("x")
 			},
 			inspect.AtRate,
-			"for 59m0s more; a handler has returned SlowDown, or an operator has stopped its rate",
+			"for 59m0s more; a handler has returned SlowDown, or an operator has stopped the rate",
 			time.Hour,
 		},
 		{
 			"a slot of the rate of its key",
 			func(s *fixture) { s.pushAll("x"); s.putOff(s.claim(), 5*time.Minute, "acme") },
-			inspect.AtRate,
+			inspect.AtKeyRate,
 			`the job waits for the rate of its key "acme": its start is in 5m0s; no push changes that`,
 			5 * time.Minute,
 		},

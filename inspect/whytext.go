@@ -82,10 +82,9 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 	case AtLimit:
 		return say("the queue is at its limit: %s", v.atLimit()).then(say("running now: %s", someOf(v.busy))), until
 	case AtRate:
-		if q := v.Found.Queued; q.Slot != "" && q.PerformAt.After(v.Now) {
-			return v.atKeyRate(), q.PerformAt
-		}
 		return v.atRate(), v.NextSlot
+	case AtKeyRate:
+		return v.atKeyRate(), v.Found.Queued.PerformAt
 	case OwnerDrains, LanesFull, ShardFull, LanesBusy:
 		return v.held(st.Claimed), until
 	case BehindOthers:
@@ -177,14 +176,12 @@ func (v *Verdict) atLimit() Sentence {
 
 // atRate describes when the rate of the queue allows the next start. A further start may need a
 // further slot.
-func (v *Verdict) atRate() (s Sentence) {
+func (v *Verdict) atRate() Sentence {
+	state, _ := v.rateState()
+	s := say("the job waits for the rate of the queue: %s", state)
 	if !v.StoppedUntil.IsZero() {
-		s = say("the queue was slowed down until %s, for %s more", v.StoppedUntil, v.StoppedUntil.Sub(v.Now)).
-			then(say("a handler has returned SlowDown, or an operator has stopped its rate"))
-	} else {
-		s = say("the job waits for the rate of %s: the next start is in %s", v.Rate, v.NextSlot.Sub(v.Now))
+		s = s.then(say("a handler has returned SlowDown, or an operator has stopped the rate"))
 	}
-
 	if v.Ahead > 0 {
 		return s.then(v.front())
 	}
