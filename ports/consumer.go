@@ -394,9 +394,22 @@ func (r *TurnRequest) Recorded() ([]core.Settlement, []core.PayloadSettlement) {
 	return settlements, parts
 }
 
-// Budget returns the limits of what the turn may claim.
+// Budget returns the limits of what the turn may claim, with every default and maximum of
+// [core.Budget] applied. A store that claims in Go calls [core.Budget.Take]; one that claims in a
+// script or a statement passes the numbers to it.
 func (r *TurnRequest) Budget() core.Budget {
-	return core.Budget{Jobs: r.Want, PerJob: r.PerJob, Bytes: r.Bytes}
+	b := core.Budget{
+		Jobs:   max(0, min(r.Want, core.MaxTurnJobs)),
+		PerJob: core.MaxTurnPayloads,
+		Bytes:  core.DefaultTurnBytes,
+	}
+	if r.PerJob > 0 {
+		b.PerJob = min(r.PerJob, core.MaxTurnPayloads)
+	}
+	if r.Bytes > 0 {
+		b.Bytes = min(r.Bytes, core.MaxStepBytes)
+	}
+	return b
 }
 
 // TurnReply is the result of Turn.

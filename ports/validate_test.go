@@ -259,10 +259,34 @@ func TestSizesHaveDefaultsAndBounds(t *testing.T) {
 	}
 }
 
-func TestTurnCarriesTheBudget(t *testing.T) {
-	r := ports.TurnRequest{Want: 2, PerJob: 3, Bytes: 4}
-	if got, want := r.Budget(), (core.Budget{Jobs: 2, PerJob: 3, Bytes: 4}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+func TestATurnsBudgetHasItsDefaultsAndBounds(t *testing.T) {
+	tests := []struct {
+		name string
+		r    ports.TurnRequest
+		want core.Budget
+	}{
+		{
+			"nothing asked",
+			ports.TurnRequest{},
+			core.Budget{Jobs: 0, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes},
+		},
+		{"within bounds", ports.TurnRequest{Want: 2, PerJob: 3, Bytes: 4}, core.Budget{Jobs: 2, PerJob: 3, Bytes: 4}},
+		{
+			"negative",
+			ports.TurnRequest{Want: -1, PerJob: -1, Bytes: -1},
+			core.Budget{Jobs: 0, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes},
+		},
+		{
+			"too much",
+			ports.TurnRequest{Want: 1e6, PerJob: 1e6, Bytes: 1e9},
+			core.Budget{Jobs: core.MaxTurnJobs, PerJob: core.MaxTurnPayloads, Bytes: core.MaxStepBytes},
+		},
+	}
+
+	for _, tt := range tests {
+		if got := tt.r.Budget(); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ func (s *Store) turnCall(
 	settlements *settlementColumns,
 	parts []core.PayloadSettlement,
 ) (template string, args []any, err error) {
-	budget := storekit.BudgetOf(r)
+	budget := r.Budget()
 	args = append(make([]any, 0, turnArgs),
 		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard),
 		textOrNone(r.Lease.Owner), r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),

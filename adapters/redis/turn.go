@@ -58,7 +58,7 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 		return nil, err
 	}
 
-	b := storekit.BudgetOf(r)
+	b := r.Budget()
 	args := make([]any, 0, 14+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		b.Jobs, b.PerJob, b.Bytes,

@@ -16,9 +16,9 @@
 //   - [SharedExchanges] sends small requests of several callers in one exchange.
 //   - [Routed] is an entry of a push with its shard; [Route] and [CutShard] group entries by shard.
 //
-// [BudgetOf] returns a turn's limits. [LeaseLost], [NoSuchShard] and others return the errors of
-// the contract with their usual texts. [Intercept] calls one function in place of every call of a
-// store. The function can fail, count, delay, repeat or change the call.
+// [LeaseLost], [NoSuchShard] and others return the errors of the contract with their usual texts.
+// [Intercept] calls one function in place of every call of a store. The function can fail, count,
+// delay, repeat or change the call.
 //
 // # What is promised
 //

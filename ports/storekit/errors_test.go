@@ -136,37 +136,6 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestATurnsBudgetHasItsDefaultsAndBounds(t *testing.T) {
-	tests := []struct {
-		name string
-		r    ports.TurnRequest
-		want core.Budget
-	}{
-		{
-			"nothing asked",
-			ports.TurnRequest{},
-			core.Budget{Jobs: 0, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes},
-		},
-		{"within bounds", ports.TurnRequest{Want: 2, PerJob: 3, Bytes: 4}, core.Budget{Jobs: 2, PerJob: 3, Bytes: 4}},
-		{
-			"negative",
-			ports.TurnRequest{Want: -1, PerJob: -1, Bytes: -1},
-			core.Budget{Jobs: 0, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes},
-		},
-		{
-			"too much",
-			ports.TurnRequest{Want: 1e6, PerJob: 1e6, Bytes: 1e9},
-			core.Budget{Jobs: core.MaxTurnJobs, PerJob: core.MaxTurnPayloads, Bytes: core.MaxStepBytes},
-		},
-	}
-
-	for _, tt := range tests {
-		if got := storekit.BudgetOf(&tt.r); got != tt.want {
-			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
-		}
-	}
-}
-
 // sentinels returns the names of the exported errors that a file declares.
 func sentinels(t *testing.T, file string) []string {
 	t.Helper()
