@@ -3,6 +3,7 @@ package exchange
 import (
 	"context"
 	"errors"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -60,6 +61,28 @@ func (s *Link) Do(ctx context.Context, c Call) (any, error) {
 		return value, nil
 	}
 	return s.afterFault(ctx, c, cmd.Err())
+}
+
+// Await returns the result of do, or the context's error if the context ends first. In the latter
+// case do continues in its goroutine, and its result is dropped.
+func Await[T any](ctx context.Context, s *Link, do func() T) (T, error) {
+	var zero T
+	if err := ctx.Err(); err != nil {
+		return zero, Translate(ctx, err)
+	}
+	if ctx.Done() == nil {
+		return do(), nil
+	}
+
+	began, done := time.Now(), make(chan T, 1)
+	s.Workers.Do(func() { done <- do() })
+	select {
+	case v := <-done:
+		return v, nil
+	case <-ctx.Done():
+		s.connections.gaveUp(ctx, began)
+		return zero, Translate(ctx, ctx.Err())
+	}
 }
 
 // process sends a call by itself, and returns its command with the reply.

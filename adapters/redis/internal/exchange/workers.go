@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -32,28 +31,6 @@ func (c workerPool) serve(work func()) {
 		case <-idle.C:
 			return
 		}
-	}
-}
-
-// Await returns the result of do, or the context's error if the context ends first. In the latter
-// case do continues in its goroutine, and its result is dropped.
-func Await[T any](ctx context.Context, s *Link, do func() T) (T, error) {
-	var zero T
-	if err := ctx.Err(); err != nil {
-		return zero, Translate(ctx, err)
-	}
-	if ctx.Done() == nil {
-		return do(), nil
-	}
-
-	began, done := time.Now(), make(chan T, 1)
-	s.Workers.Do(func() { done <- do() })
-	select {
-	case v := <-done:
-		return v, nil
-	case <-ctx.Done():
-		s.connections.gaveUp(ctx, began)
-		return zero, Translate(ctx, ctx.Err())
 	}
 }
 

@@ -107,6 +107,16 @@ func ParseClaims(r *Reply) ([]core.Claim, error) {
 	return claims, r.Err()
 }
 
+// AddMarks sets the marks of claims to their scores, as mark_reader in lua/lib/past.lua returns them.
+func AddMarks(claims []core.Claim, r *Reply) {
+	for i := range claims {
+		s := decoder{rest: r.Text()}
+		if s.rest != "" {
+			claims[i].Mark = core.MarkAt(s.double())
+		}
+	}
+}
+
 // parseCancel reads a stored cancel; see lua/step/cancel.lua.
 func parseCancel(id, text string) (ports.Cancellation, error) {
 	s := decoder{rest: text}

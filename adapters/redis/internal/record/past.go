@@ -70,16 +70,6 @@ func ParseMark(texts ...string) (m core.Mark) {
 	return m
 }
 
-// AddMarks sets the marks of claims to their scores, as mark_reader in lua/lib/past.lua returns them.
-func AddMarks(claims []core.Claim, r *Reply) {
-	for i := range claims {
-		s := decoder{rest: r.Text()}
-		if s.rest != "" {
-			claims[i].Mark = core.MarkAt(s.double())
-		}
-	}
-}
-
 // KeepText returns the bounds of the records of a shard as lua/lib/past.lua reads them: empty if no
 // record is kept. If marks is set, a byte more asks for the marks of claims.
 func KeepText(k core.KeepPast, marks bool) []byte {
