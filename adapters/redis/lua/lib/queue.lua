@@ -92,5 +92,16 @@ do
     unlist(item.id, item.old.retry, index)
   end
 
-  queue = {item = item, stored = stored, load = load, is_held = is_held, store = store, note_early = note_early, store_rest = store_rest, remove = remove}
+  -- leave plans to store what a claim of an item's first payloads leaves of it. If there is a rest,
+  -- it is parked with the state core.State.Rest.
+  local function leave(item, claimed, rest, index)
+    local job = item.job
+    items.leave(item, claimed, true)
+    if rest then
+      job.retry, job.recoveries, job.slot = -1, math.min(job.recoveries, 1), ''
+      store(item, PARKED, index)
+    elseif item.old then remove(item, index) end
+  end
+
+  queue = {item = item, stored = stored, load = load, is_held = is_held, store = store, note_early = note_early, store_rest = store_rest, leave = leave, remove = remove}
 end

@@ -76,7 +76,7 @@ local function claim_jobs(turn)
   local function nothing_claimed() return taken == 0 and call('HLEN', CLAIMS) == #turn.freed end
 
   -- claim_part claims as many payloads of candidate k as fit, and returns the claim in its stored
-  -- form, or nil if no payload fits. The rest stays, parked, with the state core.State.Rest.
+  -- form, or nil if no payload fits.
   local function claim_part(k, item)
     local id = ids[k]
     item = item or queue.stored(id, packed_at(k), times[k], waiting[id] and PARKED or READY)
@@ -92,11 +92,7 @@ local function claim_jobs(turn)
 
     local claim = packed.encode(item.job, got, prefix .. pack('>I8', times[k]))
     cut = #got < total
-    items.leave(item, got, true)
-    if cut then
-      item.job.retry, item.job.recoveries, item.job.slot = -1, math.min(item.job.recoveries, 1), ''
-      queue.store(item, PARKED, index)
-    elseif item.old then queue.remove(item, index) end
+    queue.leave(item, got, cut, index)
     return claim
   end
 
