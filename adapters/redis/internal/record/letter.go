@@ -2,7 +2,8 @@ package record
 
 import "github.com/skeinq/skein/core"
 
-// AppendDeadLetter appends a packed dead letter, without its id and ChangedAt.
+// AppendDeadLetter appends a packed dead letter, without its id and ChangedAt. That of a settlement
+// has no payloads and tags, which are those of the claimed job.
 func AppendDeadLetter(b []byte, d *core.DeadLetter) []byte {
 	b = append(b, byte(len(d.Group)))
 	e := begin(append(b, d.Group...))

@@ -73,8 +73,8 @@ const (
 // settlementText returns the parts of a settlement that leaves something, as dispose in
 // lua/turn/turn_settle.lua reads them.
 func settlementText(x *core.Settlement) []byte {
-	back, buried := Failures(x.PutBack.Failures), Failures(x.BuryFailures)
-	b := make([]byte, 0, 96+len(back)+len(buried)+len(x.PutBack.Slot))
+	back := Failures(x.PutBack.Failures)
+	b := make([]byte, 0, 96+len(back)+len(x.PutBack.Slot))
 	b = append(b, byte(x.Rest), storekit.PutBackTime(&x.PutBack))
 
 	// A delay beyond the range of instants is as good as its limit.
@@ -83,7 +83,6 @@ func settlementText(x *core.Settlement) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(int32(x.PutBack.RetryCount)))
 	b = binary.BigEndian.AppendUint32(b, uint32(x.PutBack.Recoveries))
 	b = appendSized(b, back)
-	b = appendSized(b, buried)
 	b = appendSlot(b, x.PutBack.Slot)
 
 	count := len(b)
@@ -98,7 +97,7 @@ func settlementText(x *core.Settlement) []byte {
 	}
 
 	if x.Buries() {
-		b = append(b, core.GroupName(x.Group)...)
+		b = AppendDeadLetter(b, &core.DeadLetter{Failures: x.BuryFailures, Group: core.GroupName(x.Group)})
 	}
 	return b
 }

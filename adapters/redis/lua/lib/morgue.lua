@@ -23,25 +23,22 @@ do
     return dead
   end
 
-  -- open returns the dead letter of an id in dead, to which a job or another dead letter of the id
-  -- is buried, in a group. reason is the failures that it gets. If there is none, open adds one
-  -- there. It adds no payloads.
-  local function open(dead, id, from, reason, group, now)
-    local item = dead[id]
-    if not item then
-      item = {id = id, area = area, job = packed.letter(now)}
-      dead[id] = item
-    end
-
-    local into = item.job
-    into.at, into.failures, into.tags = now, reason, unite_tags(into.tags, from.tags)
-    into.group = groups.bury(into.group, group, now)
+  -- open returns the item of the dead letter of an id in dead, after letter was added to it as by
+  -- core.MergeDeadLetters, but for letter's payloads. If there is none, open adds one there.
+  local function open(dead, id, letter)
+    local item = dead[id] or {id = id, area = area}
+    local former = item.job or packed.letter(letter.at)
+    letter.list, letter.many, letter.annotated = former.list, former.many, former.annotated
+    letter.tags = unite_tags(letter.tags, former.tags)
+    letter.group = groups.bury(former.group, letter.group, letter.at)
+    item.job, dead[id] = letter, item
     return item
   end
 
-  -- add is open and adds payloads to the dead letter. It plans nothing.
-  local function add(dead, id, from, payloads, reason, group, now)
-    local item = open(dead, id, from, reason, group, now)
+  -- add is open, and adds the payloads of letter. It plans nothing.
+  local function add(dead, id, letter)
+    local payloads = letter.list
+    local item = open(dead, id, letter)
     items.unite(item, payloads)
     return item
   end

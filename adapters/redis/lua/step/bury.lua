@@ -6,7 +6,7 @@
 --   held (2), 4 the group, 5 the failures of those that have none, 6 whether only first payloads (1
 --   or 0); then the ids, each followed by its first payload if 6 is 1
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
--- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, groups, morgue, condition,
+-- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, packed, items, queue, groups, morgue, condition,
 --   named, read_step.
 
 local now, is_about, group, by_hand = clock(ARGV[1]), condition(ARGV[2], ARGV[3]), ARGV[4], ARGV[5]
@@ -18,32 +18,37 @@ local asked = #ids
 local queued, buried = read_step(JOBS, ids), read_step(DEAD, ids)
 local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bounds.new()
 
--- reason_of returns the failures that a dead letter gets from a job.
-local function reason_of(job) return job.failures ~= '' and job.failures or by_hand end
+-- letter_of returns the dead letter of a job, with the given payloads.
+local function letter_of(job, payloads)
+  local letter = packed.letter(now)
+  letter.failures = job.failures ~= '' and job.failures or by_hand
+  letter.group, letter.tags, letter.list = group, job.tags, payloads
+  return letter
+end
 
 -- bury_first moves the first payload of a job if it is the given one. It reports whether the step
 -- is finished with the job, and whether it has moved the payload.
 local function bury_first(item, data)
   local part, whole = items.take_first(item, data, bound)
   if not part then return whole, false end
-  morgue.store(morgue.add(dead, item.id, item.job, part, reason_of(item.job), group, now))
+  morgue.store(morgue.add(dead, item.id, letter_of(item.job, part)))
   if whole then queue.remove(item, index) else queue.store_rest(item, now, index) end
   return true, true
 end
 
 -- bury moves as much of a job as a bound allows, and reports whether that is all of it.
 local function bury(item)
-  local id, reason = item.id, reason_of(item.job)
+  local id = item.id
   if not dead[id] and items.goes_whole(item) then
-    local letter = morgue.open(dead, id, item.job, reason, group, now)
-    items.move(item, letter)
-    morgue.store(letter)
+    local into = morgue.open(dead, id, letter_of(item.job, {}))
+    items.move(item, into)
+    morgue.store(into)
     queue.remove(item, index)
     return true
   end
 
   local part, whole = items.take(item, bound)
-  if #part > 0 then morgue.store(morgue.add(dead, id, item.job, part, reason, group, now)) end
+  if #part > 0 then morgue.store(morgue.add(dead, id, letter_of(item.job, part))) end
   if whole then queue.remove(item, index)
   elseif #part > 0 then queue.store(item, item.old.place, index) end
   return whole

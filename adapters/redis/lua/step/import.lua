@@ -26,11 +26,11 @@ local dead, handled = morgue.load(ids, buried), 0
 for n, id in ipairs(ids) do -- core.MergeImported
   local letter, item = letters[n], dead[id]
   local later = item == nil or letter.at > item.job.at
-  local had = item and item.job.tags
-  if later then item = morgue.open(dead, id, letter, letter.failures, letter.group, letter.at)
+  local had, payloads = item and item.job.tags, letter.list
+  if later then item = morgue.open(dead, id, letter)
   else item.job.tags = unite_tags(had, letter.tags) end
 
-  local _, changed = items.merge(item, letter.list)
+  local _, changed = items.merge(item, payloads)
   if later or changed or item.job.tags ~= had then
     morgue.store(item)
     handled = handled + 1

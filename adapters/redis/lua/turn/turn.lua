@@ -88,7 +88,7 @@ local marks = settled.marks
 for _, text in ipairs(changed.marks) do marks[#marks + 1] = text end
 local keep_all = (ARGV[12] ~= '0' or changed.marked) and (#ARGV[11] >= 24 or lease[13]) and
   keep_past(LEASE, now, ARGV[11], lease[13], settled.freed, settled.records, settled.results, #settled.freed, marks)
-local moved, dead = merge_left(settled.left, now)
+local moved, dead = merge_left(settled.left)
 local waiting = free_parked(settled.freed)
 
 local bound, orphans, handed, rest = bounds.new(tonumber(ARGV[8])), {}, lease[10], false

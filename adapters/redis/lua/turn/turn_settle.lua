@@ -14,25 +14,23 @@ local function kept(failures)
 end
 
 -- dispose returns what an ended claim leaves: a job, whose list has the payloads that go back into
--- the queue, the payloads that are buried, and the failures and the group of their dead letter.
--- claim_value is the stored claim, which can be read. what is the code of the payloads that are
--- not excepted, the time (0 after the delay, 1 PerformAt stays, 2 awaits), delay, RetryCount,
--- Recoveries, failures, those of the buried, the slot, the exceptions as position and code, and the
--- group.
+-- the queue, and a dead letter with the payloads that are buried, or nil if none is. claim_value is
+-- the stored claim, which can be read. what is the code of the payloads that are not excepted, the
+-- time (0 after the delay, 1 PerformAt stays, 2 awaits), delay, RetryCount, Recoveries, failures,
+-- the slot, the exceptions as position and code, and the packed dead letter without payloads.
 local function dispose(claim_value, what, now)
   local REQUEUE, BURY, SAME, AWAITS = 1, 2, 1, 2
   local from = claim_from(claim_value)
   local job = packed.decode(claim_value, (parse('>I8', claim_value, from)), nil, from + 8)
-  local payloads, back, dead, except = job.list, {}, {}, {}
+  local payloads, back, buried, except = job.list, {}, {}, {}
   local others, time, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   job.at, job.awaits = time == SAME and job.at or instant(now + delay), time == AWAITS
   job.retry, job.recoveries, job.failures = retry, recoveries, kept(sub(what, pos, pos + n - 1))
   job.list, job.annotated = back, false
 
-  n, pos = parse('>I4', what, pos + n)
-  local reason, count = kept(sub(what, pos, pos + n - 1)), nil
   n, pos = parse('>I2', what, pos + n)
   job.slot = sub(what, pos, pos + n - 1)
+  local count
   count, pos = parse('>I4', what, pos + n)
   for _ = 1, count do
     local position, code
@@ -45,10 +43,13 @@ local function dispose(claim_value, what, now)
     if code == REQUEUE then
       back[#back + 1] = p
       job.annotated = job.annotated or p.meta ~= ''
-    elseif code == BURY then dead[#dead + 1] = p end
+    elseif code == BURY then buried[#buried + 1] = p end
   end
+  if #buried == 0 then return job end
 
-  return job, dead, reason, sub(what, pos)
+  local letter = packed.decode_dead(sub(what, pos), now)
+  letter.failures, letter.tags, letter.list = kept(letter.failures), job.tags, buried
+  return job, letter
 end
 
 -- settle_claims finds the claims that the settlements of a turn end; ARGV[12] is how many
@@ -57,8 +58,7 @@ end
 --     that have a note, as a list
 --   skipped: the positions of settlements whose claim is not there
 --   deferred: the positions of those that are too much for this turn
---   left: what becomes of those that leave something: id, job, dead, reason and group as of
---     dispose
+--   left: what becomes of those that leave something: id, and job and letter as of dispose
 --   processed and failed: how many count as such
 --   alone: how many of the claims that stay run alone
 --   stale: how many stale payloads were dropped
@@ -89,8 +89,8 @@ local function settle_claims(alone, now)
     if not bounds.fits(bound, count, size) then return false end
 
     bounds.count(bound, count, size)
-    local job, dead, reason, group = dispose(value, ARGV[text], now)
-    s.left[#s.left + 1] = {id = id, job = job, dead = dead, reason = reason, group = group}
+    local job, letter = dispose(value, ARGV[text], now)
+    s.left[#s.left + 1] = {id = id, job = job, letter = letter}
     return true
   end
 
@@ -248,19 +248,19 @@ end
 -- merge_left merges the payloads that ended claims leave with the stored jobs and dead letters of
 -- their ids. It returns the changed items of queued jobs by id, and the list of changed dead
 -- letters.
-local function merge_left(left, now)
+local function merge_left(left)
   local moved, changed, ids, dead_ids = {}, {}, {}, {}
   if #left == 0 then return moved, changed end
 
   for i, x in ipairs(left) do
     ids[i] = x.id
-    if #x.dead > 0 then dead_ids[#dead_ids + 1] = x.id end
+    if x.letter then dead_ids[#dead_ids + 1] = x.id end
   end
 
   local jobs, dead = queue.load(ids, fetch('HMGET', JOBS, ids)), morgue.load(dead_ids, fetch('HMGET', DEAD, dead_ids))
   for _, x in ipairs(left) do
     local id, job, item = x.id, x.job, jobs[x.id]
-    if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, job, x.dead, x.reason, x.group, now) end
+    if x.letter then changed[#changed + 1] = morgue.add(dead, id, x.letter) end
 
     if #job.list > 0 and item then
       local there = item.job
