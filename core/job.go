@@ -97,18 +97,19 @@ type Job struct {
 // Buried returns the dead letter of a queued job that an operator buries at now. Its payloads are
 // those of the job.
 func (j *Job) Buried(now Instant) DeadLetter {
-	dead := j.deadLetter(now)
-	dead.Payloads, dead.Failures, dead.Group = j.Payloads, j.Failures, BuriedByHand
+	dead := j.deadLetter(DeadLetter{Failures: j.Failures, Group: BuriedByHand}, now)
+	dead.Payloads = j.Payloads
 	if len(dead.Failures) == 0 {
 		dead.Failures = Failures{{Text: BuriedByHand}}
 	}
 	return dead
 }
 
-// deadLetter returns a dead letter with the fields that every burial of the job takes from it.
-// Payloads, Failures and Group are left to the caller.
-func (j *Job) deadLetter(now Instant) DeadLetter {
-	return DeadLetter{ID: j.ID, ChangedAt: now, Tags: j.Tags}
+// deadLetter returns a dead letter with the fields that every burial of the job takes from it, and
+// without payloads.
+func (j *Job) deadLetter(letter DeadLetter, now Instant) DeadLetter {
+	letter.ID, letter.Payloads, letter.ChangedAt, letter.Tags = j.ID, nil, now, j.Tags
+	return letter
 }
 
 // Receipt names the lease and the turn that claimed a job. A settlement carries it, so a late
@@ -178,6 +179,13 @@ type DeadLetter struct {
 	Group    string
 	// Tags are those of the buried jobs.
 	Tags Tags
+}
+
+// Stored returns the dead letter as stores keep it: with [Failures.Stored], and with the name of its
+// group as [GroupName] returns it.
+func (d DeadLetter) Stored() DeadLetter {
+	d.Failures, d.Group = d.Failures.Stored(), GroupName(d.Group)
+	return d
 }
 
 // BuriedByHand is the group of dead letters that an operator made of queued jobs. It is also the

@@ -115,7 +115,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	for _, own := range o.Payloads {
 		d := PayloadDisposition{Position: own.Position}
 		if own.Bury {
-			d.Disposition, s.BuryFailures, s.Group, s.Failed = Bury, o.failures(c, own.Error), own.Group, true
+			d.Disposition, s.Letter, s.Failed = Bury, o.letter(c, own.Error, own.Group), true
 		}
 		s.Except = append(s.Except, d)
 	}
@@ -128,7 +128,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	case Buried:
 		s.Rest, s.Failed = Bury, true
 		if len(o.Payloads) < len(c.Payloads) {
-			s.BuryFailures, s.Group = o.failures(c, o.Error), o.Group
+			s.Letter = o.letter(c, o.Error, o.Group)
 		}
 	case Snoozed:
 		s.Rest = Requeue
@@ -170,6 +170,11 @@ func (o *Outcome) failures(c *Claim, text string) Failures {
 	return c.Failures.With(Failure{At: o.At, Node: o.Node, Text: text})
 }
 
+// letter returns what this outcome records in the dead letter of a claim's payload.
+func (o *Outcome) letter(c *Claim, text, group string) DeadLetter {
+	return DeadLetter{Failures: o.failures(c, text), Group: group}
+}
+
 func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.Failed = true
 	s.Rest = Requeue
@@ -181,7 +186,7 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 			return
 		}
 		if at, ok := p.Exhausts(c, o); ok {
-			buryAt(s, at, failures, o.Group)
+			buryAt(s, at, o.letter(c, o.Error, o.Group))
 		}
 		s.PutBack = PutBack{RetryCount: FreshRetryCount, Failures: failures}
 		return
@@ -281,7 +286,7 @@ func (p RetryPolicy) Recover(c *Claim, now Instant) Settlement {
 		}
 
 		if len(c.Payloads) > 0 {
-			buryAt(&s, 0, tooOften, RecoveredGroup)
+			buryAt(&s, 0, DeadLetter{Failures: tooOften, Group: RecoveredGroup})
 		}
 		s.PutBack = PutBack{RetryCount: FreshRetryCount, Failures: c.Failures}
 		s.Failed = true
@@ -295,7 +300,7 @@ func (p RetryPolicy) Recover(c *Claim, now Instant) Settlement {
 
 // buryAt sends the payload at a position to the morgue. All payloads before it have
 // outcomes of their own.
-func buryAt(s *Settlement, position int, failures Failures, group string) {
+func buryAt(s *Settlement, position int, letter DeadLetter) {
 	s.Except = slices.Insert(s.Except, position, PayloadDisposition{Position: position, Disposition: Bury})
-	s.BuryFailures, s.Group = failures, group
+	s.Letter = letter
 }

@@ -74,7 +74,7 @@ func TestFailureVectors(t *testing.T) {
 
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Bury.Payloads.payloads(), dead.Payloads)
-			equal(t, "failures of what is buried", failures(v.Outcome.Bury.Errors...), s.BuryFailures)
+			equal(t, "failures of what is buried", failures(v.Outcome.Bury.Errors...), s.Letter.Failures)
 			if !s.Failed || s.Processed {
 				t.Errorf("a failure counts as failed, not as processed: %+v", s)
 			}
@@ -146,8 +146,8 @@ func TestRecoveryVectors(t *testing.T) {
 			if v.Begun || lost == 0 {
 				lost++
 			}
-			if v.Outcome.BuryFirst && !strings.Contains(s.BuryFailures.Newest().Text, fmt.Sprint(lost)) {
-				t.Errorf("the error %q does not state how often the owner was lost", s.BuryFailures.Newest().Text)
+			if v.Outcome.BuryFirst && !strings.Contains(s.Letter.Failures.Newest().Text, fmt.Sprint(lost)) {
+				t.Errorf("the error %q does not state how often the owner was lost", s.Letter.Failures.Newest().Text)
 			}
 		})
 	}
@@ -364,7 +364,7 @@ func TestRecoveredTooOftenIsAboveTheBound(t *testing.T) {
 			t.Errorf("Recoveries %d of at most %d: %v, want %v", tt.recoveries, tt.most, got, tt.want)
 		}
 		// Such a job has not begun, and is buried all the same.
-		if s := policy.Recover(c, 0); tt.want && (s.BuryFailures.Newest().Text == "" || len(s.Except) != 1) {
+		if s := policy.Recover(c, 0); tt.want && (s.Letter.Failures.Newest().Text == "" || len(s.Except) != 1) {
 			t.Errorf("Recoveries %d of at most %d: %+v, want its first payload buried", tt.recoveries, tt.most, s)
 		}
 	}

@@ -55,10 +55,10 @@ type Settlement struct {
 	Except []PayloadDisposition
 	// PutBack applies to the payloads that are requeued.
 	PutBack PutBack
-	// BuryFailures are those of the dead letter, if a payload is buried; stores keep
-	// [Failures.Stored]. Group is the dead letter's group, as [GroupName] returns it.
-	BuryFailures Failures
-	Group        string
+	// Letter is the dead letter of the payloads that are buried, if there are any, without what it has
+	// from the claimed job: ID, Payloads, ChangedAt and Tags are ignored. Stores keep
+	// [DeadLetter.Stored].
+	Letter DeadLetter
 	// Processed and Failed are true if the counter of the queue with that name increases by one
 	// (docs/rules.md 7).
 	Processed bool
@@ -95,11 +95,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 		return Job{}, DeadLetter{}
 	}
 	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
-	dead = claimed.deadLetter(now)
-	dead.Failures = s.BuryFailures.Stored()
-	if s.Buries() {
-		dead.Group = GroupName(s.Group)
-	}
+	dead = claimed.deadLetter(s.Letter.Stored(), now)
 
 	except := s.Except
 	for i, p := range claimed.Payloads {

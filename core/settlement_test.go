@@ -18,9 +18,9 @@ var dispositions = []core.Disposition{core.Discard, core.Requeue, core.Bury}
 // settlement. Positions ascend, as they must.
 func drawSettlement(t *rapid.T, payloads int) core.Settlement {
 	s := core.Settlement{
-		ID:           "id",
-		Rest:         rapid.SampledFrom(dispositions).Draw(t, "rest"),
-		BuryFailures: core.Failures{{Text: "why"}},
+		ID:     "id",
+		Rest:   rapid.SampledFrom(dispositions).Draw(t, "rest"),
+		Letter: core.DeadLetter{Failures: core.Failures{{Text: "why"}}},
 		PutBack: core.PutBack{
 			SameTime:   rapid.Bool().Draw(t, "same time"),
 			Delay:      time.Duration(rapid.Int64().Draw(t, "delay")),
@@ -181,10 +181,10 @@ func TestSettlementIsPlain(t *testing.T) {
 func TestASettlementStoresFailures(t *testing.T) {
 	long := core.Failures{{}, {Text: strings.Repeat("e", core.MaxErrorBytes+1)}}
 	s := core.Settlement{
-		Rest:         core.Requeue,
-		Except:       []core.PayloadDisposition{{Position: 1, Disposition: core.Bury}},
-		PutBack:      core.PutBack{Failures: long},
-		BuryFailures: long,
+		Rest:    core.Requeue,
+		Except:  []core.PayloadDisposition{{Position: 1, Disposition: core.Bury}},
+		PutBack: core.PutBack{Failures: long},
+		Letter:  core.DeadLetter{Failures: long},
 	}
 	back, dead := s.Apply(claimOf(2, 0, 0).Job, now)
 	equal(t, "put back", long.Stored(), back.Failures)

@@ -133,7 +133,7 @@ func (b *importBatch) end(ctx context.Context) error {
 // is large enough.
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
-	d.Failures, d.Group = d.Failures.Stored(), core.GroupName(d.Group)
+	d = d.Stored()
 
 	for rest := b.record.Merge.Imported(d.Payloads); ; {
 		var bound core.Bound

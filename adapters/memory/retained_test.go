@@ -111,7 +111,7 @@ func (h *holder) work(how core.Settlement) {
 func TestASettledJobLeavesNothing(t *testing.T) {
 	all := ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, Before: core.MaxInstant}
 	later := core.Settlement{Rest: core.Requeue, PutBack: core.PutBack{Delay: time.Hour, RetryCount: 1, Recoveries: 1}}
-	bury := core.Settlement{Rest: core.Bury, BuryFailures: core.Failures{{Text: "broken"}}}
+	bury := core.Settlement{Rest: core.Bury, Letter: core.DeadLetter{Failures: core.Failures{{Text: "broken"}}}}
 	tests := []struct {
 		name string
 		do   func(h *holder)

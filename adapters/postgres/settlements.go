@@ -121,7 +121,9 @@ func newSettlement(s *core.Settlement) settlement {
 		row.Past = newPastRow(s.Past.Stored(s.ID, 0))
 	}
 	if s.Buries() {
-		row.Letter = &letter{Failures: failuresOf(s.BuryFailures), Group: core.GroupName(s.Group)}
+		l := s.Letter.Stored()
+		stored := newLetter(&l)
+		row.Letter = &stored
 	}
 	return row
 }

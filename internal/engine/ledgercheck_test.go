@@ -141,7 +141,7 @@ func (l *ledger) fault(lease ports.Lease, c *claimRecord, s *core.Settlement) st
 	case c.cancelled && (untouched || c.drop && l.same(c, s, core.Outcome{Kind: core.Dropped})):
 		return ""
 	case !own:
-		at := s.BuryFailures.Newest().At
+		at := s.Letter.Failures.Newest().At
 		if !s.Buries() {
 			at = s.PutBack.Failures.Newest().At
 		}
@@ -165,7 +165,7 @@ func (l *ledger) same(c *claimRecord, s *core.Settlement, o core.Outcome) bool {
 	want, got := l.policy.Settlement(&c.Claim, &o, 0), *s
 	sameExcept := slices.Equal(want.Except, got.Except)
 	for _, side := range []*core.Settlement{&want, &got} {
-		side.BuryFailures, side.PutBack.Failures, side.Except = nil, nil, nil
+		side.Letter.Failures, side.PutBack.Failures, side.Except = nil, nil, nil
 	}
 	return sameExcept && reflect.DeepEqual(want, got)
 }

@@ -32,7 +32,7 @@ func brokenFailures() []brokenStore {
 		{
 			"drops the older failures at a burial",
 			"failures/buries the failures with their job",
-			wrapped(changesSettlements(func(x *core.Settlement) { x.BuryFailures = onlyNewest(x.BuryFailures) })),
+			wrapped(changesSettlements(func(x *core.Settlement) { x.Letter.Failures = onlyNewest(x.Letter.Failures) })),
 		},
 		{
 			"lists only the newest failure of a dead letter",
@@ -67,7 +67,7 @@ func brokenFailures() []brokenStore {
 					}
 					return found.DeadLetter.Failures
 				},
-				func(x *core.Settlement) *core.Failures { return &x.BuryFailures },
+				func(x *core.Settlement) *core.Failures { return &x.Letter.Failures },
 			)),
 		},
 		{

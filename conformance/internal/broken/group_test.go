@@ -22,13 +22,13 @@ func regroups(s full, change func(ctx context.Context, shard core.Shard, x *core
 
 // forgetsGroups buries all in one group.
 func forgetsGroups(s full) full {
-	return regroups(s, func(_ context.Context, _ core.Shard, x *core.Settlement) { x.Group = "" })
+	return regroups(s, func(_ context.Context, _ core.Shard, x *core.Settlement) { x.Letter.Group = "" })
 }
 
 // shortensGroups keeps less of a name than it could.
 func shortensGroups(s full) full {
 	return regroups(s, func(_ context.Context, _ core.Shard, x *core.Settlement) {
-		x.Group = core.CutText(x.Group, 40)
+		x.Letter.Group = core.CutText(x.Letter.Group, 40)
 	})
 }
 
@@ -37,7 +37,7 @@ func keepsFirstGroup(s full) full {
 	return regroups(s, func(ctx context.Context, shard core.Shard, x *core.Settlement) {
 		if found, err := s.Find(ctx, ports.FindRequest{Queue: shard.Queue, ID: x.ID, Payloads: 1000}); err == nil &&
 			found.DeadLetter != nil {
-			x.Group = found.DeadLetter.Group
+			x.Letter.Group = found.DeadLetter.Group
 		}
 	})
 }
@@ -46,9 +46,9 @@ func keepsFirstGroup(s full) full {
 func fillsGroupsEarly(s full) full {
 	return regroups(s, func(ctx context.Context, shard core.Shard, x *core.Settlement) {
 		reply, err := s.Groups(ctx, ports.GroupsRequest{Queue: shard.Queue, Limit: ports.MaxPage})
-		known := slices.ContainsFunc(reply.Groups, func(g core.Group) bool { return g.Name == x.Group })
+		known := slices.ContainsFunc(reply.Groups, func(g core.Group) bool { return g.Name == x.Letter.Group })
 		if err == nil && !known && reply.Total >= 900 {
-			x.Group = core.OtherGroup
+			x.Letter.Group = core.OtherGroup
 		}
 	})
 }
@@ -192,7 +192,7 @@ func purgesGroupsOfAnyAge(s full) full {
 func settlesWithoutGroups(s full) full {
 	return replaceErr(s, "Settle", func(ctx context.Context, r storekit.SettleRequest) error {
 		for i := range r.Settlements {
-			r.Settlements[i].Group = ""
+			r.Settlements[i].Letter.Group = ""
 		}
 		return s.Settle(ctx, r.Shard, r.Settlements)
 	})

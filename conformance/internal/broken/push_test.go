@@ -190,7 +190,7 @@ func settlesOther(s full, change func(now core.Instant, f *core.Failure)) full {
 		r.Settlements = slices.Clone(r.Settlements)
 		for i := range r.Settlements {
 			x := &r.Settlements[i]
-			for _, list := range []*core.Failures{&x.PutBack.Failures, &x.BuryFailures} {
+			for _, list := range []*core.Failures{&x.PutBack.Failures, &x.Letter.Failures} {
 				*list = slices.Clone(*list)
 				for at := range *list {
 					change(nodes.Now, &(*list)[at])

@@ -122,10 +122,10 @@ func (s *dbasStory) work() {
 	s.next(5)
 	put, bury := failed(claims[1]), done(claims[2])
 	put.PutBack.Failures, put.PutBack.Delay = core.Failures{{Text: oddText}}, time.Second
-	bury.Rest, bury.BuryFailures, bury.Group = core.Bury, core.Failures{{Text: oddText}}, oddText
+	bury.Rest, bury.Letter.Failures, bury.Letter.Group = core.Bury, core.Failures{{Text: oddText}}, oddText
 	rest := done(claims[3])
 	rest.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
-	rest.BuryFailures, rest.Group = core.Failures{{Text: "why"}}, "why"
+	rest.Letter.Failures, rest.Letter.Group = core.Failures{{Text: "why"}}, "why"
 	s.next(2, done(claims[0]), put, bury, rest)
 	s.see("settle in a transaction", nil, pgx.BeginFunc(s.ctx, s.pool, func(tx pgx.Tx) error {
 		in := failed(claims[4])

@@ -115,10 +115,10 @@ func (p *oneJob) turn() {
 	}
 	for _, c := range p.claims {
 		x := core.Settlement{
-			ID:           c.ID,
-			Receipt:      c.Receipt,
-			Rest:         p.disposition(),
-			BuryFailures: core.Failures{{Text: "no"}},
+			ID:      c.ID,
+			Receipt: c.Receipt,
+			Rest:    p.disposition(),
+			Letter:  core.DeadLetter{Failures: core.Failures{{Text: "no"}}},
 			PutBack: core.PutBack{
 				RetryCount: 1, Failures: core.Failures{{Text: "boom"}},
 			},

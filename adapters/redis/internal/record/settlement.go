@@ -97,7 +97,9 @@ func settlementText(x *core.Settlement) []byte {
 	}
 
 	if x.Buries() {
-		b = AppendDeadLetter(b, &core.DeadLetter{Failures: x.BuryFailures, Group: core.GroupName(x.Group)})
+		letter := x.Letter.Stored()
+		letter.Payloads, letter.Tags = nil, ""
+		b = AppendDeadLetter(b, &letter)
 	}
 	return b
 }

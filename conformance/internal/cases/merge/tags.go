@@ -245,7 +245,7 @@ func tagsOfDead(e *env.Env) {
 	c := h.One()
 	s := env.Failed(c, "boom", 0)
 	s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
-	s.BuryFailures, s.Group = env.Failures("no use"), "g"
+	s.Letter.Failures, s.Letter.Group = env.Failures("no use"), "g"
 	h.Settle(s)
 
 	want := core.DeadLetter{
@@ -409,7 +409,7 @@ func tagsBesideErrors(e *env.Env) {
 			e.Push(env.Tagged(id, "p", 1, list), env.Entry(id, "q", 2))
 			s := env.Failed(h.One(), text, time.Hour)
 			s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
-			s.BuryFailures, s.Group = env.Failures(text), "g"
+			s.Letter.Failures, s.Letter.Group = env.Failures(text), "g"
 			h.Settle(s)
 
 			e.Same("the error and the tags of the job",

@@ -392,7 +392,7 @@ func movedVector(e *env.Env, id string, v *movedVectorCase) {
 		want = core.DeadLetter{
 			ID:        id,
 			ChangedAt: v.Now,
-			Failures:  s.BuryFailures,
+			Failures:  s.Letter.Failures,
 			Group:     core.RecoveredGroup,
 			Payloads:  b,
 		}
@@ -446,7 +446,7 @@ func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
 		want = core.DeadLetter{
 			ID:        id,
 			ChangedAt: v.Now,
-			Failures:  s.BuryFailures,
+			Failures:  s.Letter.Failures,
 			Group:     core.RecoveredGroup,
 			Payloads:  b,
 		}

@@ -24,12 +24,12 @@ func failuresCases() []env.Case {
 		},
 		{
 			Name:  "buries the failures with their job",
-			Rule:  "Settlement.Apply: the dead letter has BuryFailures; core.Job.Buried: it has those of the job",
+			Rule:  "Settlement.Apply: the dead letter has those of Letter; core.Job.Buried: it has those of the job",
 			Check: failuresBuried,
 		},
 		{
 			Name:  "keeps failures within their bounds",
-			Rule:  "Settlement: PutBack.Failures and BuryFailures are stored as Failures.Stored returns them",
+			Rule:  "Settlement: PutBack.Failures and Letter are stored as Failures.Stored returns them",
 			Check: failuresBounded,
 		},
 		{
@@ -110,7 +110,7 @@ func failuresBuried(e *env.Env) {
 	h, c, failures := failedThrice(e)
 	s := env.Failed(c, "last", 0)
 	s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
-	s.BuryFailures = s.PutBack.Failures
+	s.Letter.Failures = s.PutBack.Failures
 
 	want := append(env.Failures("last"), failures...)
 	h.Settle(s)
@@ -145,7 +145,7 @@ func failuresBounded(e *env.Env) {
 
 		s = env.Untouched(c)
 		s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
-		s.BuryFailures = list
+		s.Letter.Failures = list
 		h.Settle(s)
 		e.Same("the failures of the dead letter", e.DeadLetter("a").Failures, list.Stored())
 		e.ByRefs(e.Store.Purge, env.Whole("a"))

@@ -77,7 +77,7 @@ func settleCases() []env.Case {
 		},
 		{
 			Name:  "keeps failures as Failures.Stored returns them",
-			Rule:  "Settlement: PutBack.Failures and BuryFailures are stored as Failures.Stored returns them",
+			Rule:  "Settlement: PutBack.Failures and Letter are stored as Failures.Stored returns them",
 			Check: settleErrorTexts,
 		},
 		{
