@@ -81,8 +81,10 @@ type Verdict struct {
 	busy    []string
 	// runningSet and lanesSet are true if an operator has set MaxRunning and the owner's MaxLanes.
 	runningSet, lanesSet bool
-	// rate is Rate, parsed, and ownRate is that of the shard's owner.
-	rate, ownRate core.Rate
+	// rate is Rate, parsed. ownRate is that of the shard's owner, or nil if it announces none for the
+	// queue yet.
+	rate    core.Rate
+	ownRate *core.Rate
 }
 
 // ServersPatience is the maximum time that Why waits for the list of servers.
@@ -199,7 +201,7 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 			if r, err := core.ParseRate(cmp.Or(q.Rate, noRate)); err == nil {
 				v.rate = faster(v.rate, r)
 				if owns {
-					v.ownRate = r
+					v.ownRate = &r
 				}
 			}
 			if q.Busy > 0 {
@@ -244,8 +246,8 @@ const noRate = "none"
 // limiter reads when the rate of the queue allows the next start, if the id has a due job and the
 // queue a rate. An error is that of a caller whose context has ended.
 func (v *Verdict) limiter(ctx context.Context, i *Inspector, queue string, stored *ports.Found) error {
-	if v.ownRate != (core.Rate{}) {
-		v.rate = v.ownRate
+	if v.ownRate != nil {
+		v.rate = *v.ownRate
 	}
 	if v.rate == (core.Rate{}) {
 		return nil

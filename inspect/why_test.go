@@ -396,6 +396,13 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			0,
 		},
 		{
+			"a rate that the owner of the shard does not have",
+			func(s *fixture) { s.rate("none"); s.starts(1); s.pushAll("x") },
+			inspect.IsNext,
+			"the job is next",
+			0,
+		},
+		{
 			"an owner that drains",
 			func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") },
 			inspect.OwnerDrains,

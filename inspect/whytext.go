@@ -192,7 +192,7 @@ func (v *Verdict) atRate() Sentence {
 func (v *Verdict) atKeyRate() (s Sentence) {
 	return say("the job waits for the rate of its key %s: its start is in %s",
 		Part{Kind: PartKey, Text: v.Found.Queued.Slot}, v.due()).
-		then(say("no push changes that; to run it sooner, run it now, and it asks for a start as a new job does"))
+		then(say("no push changes that; if the rate was raised since, run the job now, and it asks for a new start"))
 }
 
 // held describes why the server that has the shard claims no more jobs of it.
