@@ -52,7 +52,7 @@ local function claim_jobs(turn)
   local ids, times = candidates(turn)
   local MOST_PAYLOADS = 1000
   local list, chosen, notes, whole, taken, payloads, size, cut = {}, {}, {}, {}, 0, turn.carried.payloads, turn.carried.bytes, false
-  local alone, prefix = turn.alone, turn.receipt .. pack('>I8', turn.now) .. turn.claimer
+  local alone, prefix = turn.alone, turn.receipt .. pack('>I8', turn.now) .. turn.claimer -- not begun: its byte is that of since
 
   local packed_at = reader(JOBS, ids)
 

@@ -83,6 +83,7 @@ local function plain_turn()
     ids[count] = ready[i]
   end
 
+  -- The beginning of each claim: receipt, begun (0) and since in 8 bytes, claimer. turn.lua has the format.
   local prefix, head, claims = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}
   local packed_jobs, before, read, taken, size, notes = nil, 0, 0, 0, 0, {'large', 1}
   for k = 1, count do
