@@ -247,13 +247,20 @@ EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
 END {$};
 `
 
-// expand puts a schema's name into SQL: for {name} as a text, and for {$} as a dollar quote that
-// the name does not contain.
+// expand puts a schema's name into SQL: for {name} as a text, for {channel} the name of its channel as
+// a text, and for {$} a dollar quote that the name does not contain.
 func expand(template, schema string) string {
 	name, quote := quoted(schema), "$skein$"
 	for strings.Contains(name, quote) {
 		quote = quote[:len(quote)-1] + "_$"
 	}
-	text := "'" + strings.ReplaceAll(cmp.Or(schema, DefaultSchema), "'", "''") + "'"
-	return strings.NewReplacer("{schema}", name, "{name}", text, "{$}", quote).Replace(template)
+	return strings.NewReplacer(
+		"{schema}", name,
+		"{name}", literal(cmp.Or(schema, DefaultSchema)),
+		"{channel}", literal(channelOf(name)),
+		"{$}", quote,
+	).Replace(template)
 }
+
+// literal returns a text as a literal of SQL.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -97,8 +97,11 @@ const maxChannel = 63
 
 // channel returns the name of the channel of the store's wake-ups. Schemas with very long names
 // may share one, which costs them needless wake-ups.
-func (s *Store) channel() string {
-	name := "skein " + s.schema
+func (s *Store) channel() string { return channelOf(s.schema) }
+
+// channelOf returns the name of the channel of a schema, whose name is quoted.
+func channelOf(schema string) string {
+	name := "skein " + schema
 	end := min(len(name), maxChannel)
 	for end < len(name) && !utf8.RuneStart(name[end]) {
 		end--

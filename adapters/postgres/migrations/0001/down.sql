@@ -1,7 +1,7 @@
 -- Removes what the files of version 1 make.
 DROP VIEW {schema}.counts, {schema}.leases;
 DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.arrivals_of, {schema}.admit_groups, {schema}.audit,
-  {schema}.apply_push_rule, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.change_schedules, {schema}.changed_here, {schema}.choose_due,
+  {schema}.apply_push_rule, {schema}.canonical_json, {schema}.canonical_number, {schema}.check_entry, {schema}.has_control, {schema}.instant_of, {schema}.push_bytes, {schema}.push_json, {schema}.shard_of, {schema}.shortest, {schema}.tags_of, {schema}.utf16_order, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.change_schedules, {schema}.changed_here, {schema}.choose_due,
   {schema}.choose_some_due, {schema}.claim_due, {schema}.claim_each, {schema}.claim_together, {schema}.clock, {schema}.configure, {schema}.count_schedules,
   {schema}.cut_payload, {schema}.end_parts,
   {schema}.dead_payloads_of, {schema}.declare, {schema}.find_payloads, {schema}.find_shard, {schema}.first_shard, {schema}.fold, {schema}.fold_counts, {schema}.forget,
