@@ -164,7 +164,7 @@ var labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
 // offers holds that the board's variables have the values that there are.
 func (s *server) offers() {
 	s.t.Helper()
-	want := map[string][]string{"job": {"shop"}, "queue": {"mails", "orders", "reports"}}
+	want := map[string][]string{"job": {"shop"}, "queue": {"calls", "mails", "orders", "reports"}}
 	asked := 0
 	for _, variable := range readBoard(s.t).Templating.List {
 		query, _ := variable.Query.(map[string]any)
