@@ -17,6 +17,7 @@
 //     slowpush_test.go.
 //   - Transactions that stay open, and what they leave: opentx_test.go, inbox_test.go,
 //     named_test.go.
+//   - Pushes from SQL: sqlpush_test.go, and sqltrigger_test.go with the page of the guide.
 //   - Schedules beside turns and pushes: calendar_test.go. Rates: limiter_test.go.
 //   - Operators and readers: queues_test.go, counts_test.go, reads_test.go, damage_test.go.
 //   - What calls read and move: bounds_test.go, plans_test.go, large_test.go, vacuum_test.go,

@@ -1,15 +1,11 @@
 -- Fails unless an entry that SQL pushes is one that core.Entry.Validate accepts, with a payload of at
--- most core.DefaultMaxPayloadBytes.
-CREATE FUNCTION {schema}.check_entry(p_id text, p_data bytea, p_score double precision, p_tags text[])
-RETURNS void LANGUAGE plpgsql IMMUTABLE AS {$}
+-- most core.DefaultMaxPayloadBytes. tags_of and instant_of check its tags and its time.
+CREATE FUNCTION {schema}.check_entry(p_id text, p_data bytea, p_score double precision) RETURNS void LANGUAGE plpgsql IMMUTABLE AS {$}
 DECLARE
   c_id_bytes   CONSTANT int := 512;     -- core.MaxIDBytes
   c_data_bytes CONSTANT int := 524288;  -- core.DefaultMaxPayloadBytes
-  c_tag_bytes  CONSTANT int := 64;      -- core.MaxTagBytes
-  c_tags       CONSTANT int := 8;       -- core.MaxTags
   v_fault text;
   v_hint  text;
-  v_tag   text;
 BEGIN
   IF coalesce(p_id, '') = '' THEN
     v_fault := 'the id is empty';
@@ -29,26 +25,8 @@ BEGIN
   ELSIF NOT p_score BETWEEN '-1.7976931348623157e308' AND '1.7976931348623157e308' THEN  -- NaN is larger than all
     v_fault := format('the score is %s', p_score);
     v_hint := 'Use a finite number.';
-  ELSIF (SELECT count(DISTINCT t.tag COLLATE "C") FROM unnest(p_tags) t (tag)) > c_tags THEN
-    v_fault := format('there are more than %s tags', c_tags);
-    v_hint := 'Leave some out.';
+  ELSE
+    RETURN;
   END IF;
-
-  FOREACH v_tag IN ARRAY coalesce(p_tags, '{}') LOOP
-    EXIT WHEN v_fault IS NOT NULL;
-    IF coalesce(v_tag, '') = '' THEN
-      v_fault := 'a tag is empty';
-      v_hint := 'Give a text.';
-    ELSIF octet_length(v_tag) > c_tag_bytes THEN
-      v_fault := format('a tag has %s bytes, at most %s are allowed', octet_length(v_tag), c_tag_bytes);
-      v_hint := 'Shorten it.';
-    ELSIF {schema}.has_control(v_tag) THEN
-      v_fault := 'a tag has a control character';
-      v_hint := 'Encode the tag.';
-    END IF;
-  END LOOP;
-
-  IF v_fault IS NOT NULL THEN
-    RAISE EXCEPTION '%', v_fault USING ERRCODE = 'invalid_parameter_value', HINT = v_hint;
-  END IF;
+  RAISE EXCEPTION '%', v_fault USING ERRCODE = 'invalid_parameter_value', HINT = v_hint;
 END {$};

@@ -6,7 +6,7 @@
 CREATE FUNCTION {schema}.push_bytes(queue text, id text, data bytea,
   score double precision DEFAULT NULL, due timestamptz DEFAULT NULL, tags text[] DEFAULT NULL)
 RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS {$}
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET plan_cache_mode = force_generic_plan SET jit = off AS {$}
 #variable_conflict use_column
 DECLARE
   c_wakes    CONSTANT int := hashtext({name});  -- of the advisory locks of wake-ups
@@ -15,12 +15,13 @@ DECLARE
   v_at       bigint := coalesce({schema}.instant_of(push_bytes.due), v_now);
   v_score    double precision := coalesce(push_bytes.score, v_now / 1e6::double precision) + 0;  -- -0 becomes 0
   v_data     bytea := push_bytes.data;
+  v_tags     text := {schema}.tags_of(push_bytes.tags);
   v_index    int;
   v_queue_id int;
   v_shards   int;
   v_stamped  boolean;
 BEGIN
-  PERFORM {schema}.check_entry(push_bytes.id, v_data, v_score, push_bytes.tags);
+  PERFORM {schema}.check_entry(push_bytes.id, v_data, v_score);
 
   -- In the snapshot of the call; a change of the layout waits for older transactions.
   SELECT q.id, q.shards, q.same_push INTO v_queue_id, v_shards, v_stamped FROM {schema}.queues q
@@ -41,8 +42,7 @@ BEGIN
   END IF;
   v_index := {schema}.shard_of(push_bytes.id, v_shards);
   INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, id, data, tags)
-  VALUES ({schema}.first_shard(v_queue_id) + v_index, 'push', v_at, v_now, v_score, push_bytes.id, v_data,
-    {schema}.tags_of(push_bytes.tags));
+  VALUES ({schema}.first_shard(v_queue_id) + v_index, 'push', v_at, v_now, v_score, push_bytes.id, v_data, v_tags);
 
   -- Commits that notify wait for one another. So of the open transactions that push to a shard, one
   -- notifies. The servers' next poll finds what another one commits after that one.
