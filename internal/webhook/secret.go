@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"bufio"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -31,10 +30,10 @@ type Secret struct{ key []byte }
 // without a secret and for other lines; the error has the number of the line, and no secret.
 func ParseSecrets(text string) ([]Secret, error) {
 	var list []Secret
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for number := 1; lines.Scan(); number++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
 
@@ -48,9 +47,6 @@ func ParseSecrets(text string) ([]Secret, error) {
 		list = append(list, Secret{key})
 	}
 
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", core.ErrInvalidOptions, err)
-	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%w: there is no secret: write %s and the output of openssl rand -base64 32 into a line",
 			core.ErrInvalidOptions, secretPrefix)
