@@ -160,7 +160,7 @@ func (c *Caller) unanswered(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return fmt.Errorf("the call was cut off: %w", context.Cause(ctx))
+	return fmt.Errorf("no whole answer until the call was cut off: %w", context.Cause(ctx))
 }
 
 // withoutURL returns the reason of an error of the client, without the URL: that may have a secret.

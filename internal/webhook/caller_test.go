@@ -184,11 +184,11 @@ var hostile = map[string]struct {
 				}
 			}
 		},
-		"fail: the call was cut off: handler timeout",
+		"fail: no whole answer until the call was cut off: handler timeout",
 	},
 	"no answer at all": {
 		func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"fail: the call was cut off: handler timeout",
+		"fail: no whole answer until the call was cut off: handler timeout",
 	},
 	"a body that breaks off": {
 		func(w http.ResponseWriter, _ *http.Request) {
@@ -261,7 +261,7 @@ func TestErrorsDoNotHaveTheURL(t *testing.T) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		}
 		for c, want := range map[*Caller]string{
-			silent:   "fail: the call was cut off: handler timeout",
+			silent:   "fail: no whole answer until the call was cut off: handler timeout",
 			refusing: "fail: no answer: dial tcp: connection refused",
 		} {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, skein.ErrTimeout)
