@@ -86,7 +86,7 @@ func (a *answer) failure() error {
 	case a.status == http.StatusGone:
 		return skein.Bury(errors.New("the handler answered " + status(a.status)))
 	case a.status >= 300 && a.status <= 399:
-		return fmt.Errorf("the handler answered %s; redirects are not followed: give the URL that handles", status(a.status))
+		return fmt.Errorf("the handler answered %s\nredirects are not followed: give the URL that handles", status(a.status))
 	case reason == "":
 		return errors.New("the handler answered " + status(a.status))
 	}

@@ -67,13 +67,13 @@ func TestAnswersAreOutcomes(t *testing.T) {
 			{
 				status:       307,
 				otherHeaders: map[string]string{"Location": "http://elsewhere.test/"},
-				want: "fail: the handler answered 307 Temporary Redirect; redirects are not followed: " +
+				want: "fail: the handler answered 307 Temporary Redirect\nredirects are not followed: " +
 					"give the URL that handles",
 			},
 			{
 				status:       302,
 				otherHeaders: map[string]string{"Location": "/jobs"},
-				want:         "fail: the handler answered 302 Found; redirects are not followed: give the URL that handles",
+				want:         "fail: the handler answered 302 Found\nredirects are not followed: give the URL that handles",
 			},
 		} {
 			calls := 0
