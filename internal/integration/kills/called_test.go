@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/internal/integration/kit"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/internal/webhook"
 )
@@ -143,58 +145,109 @@ func pythons(t *testing.T, j journal, port string, most int) (stop func() (death
 // payloads of an id first in their order.
 func TestCallsOfAURLHandleAllInOrderDespiteKills(t *testing.T) {
 	t.Parallel()
-	numbers, kills := tier.Count(20, 300), tier.Count(1, 10)
 	for name, newURL := range kit.StoreURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, j := newURL(t), newJournal(t)
-			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			must(t, err)
-			_, port, err := net.SplitHostPort(l.Addr().String())
-			must(t, err)
-			must(t, l.Close())
-
-			stop := pythons(t, j, port, kills)
-			worker := func() *process {
-				return startProgram(t, os.Args[0], "called", url, j, calledVariable+"=http://localhost:"+port+"/orders")
-			}
-			p := worker()
-			j.await(t, lineReady, p.pid(), 1) // so the queue is declared
-
-			store, ids := kit.Open(t, url), []string{"a", "b", "a.b"}
-			client := skein.NewClient(store, skein.ClientOptions{})
-			for number := range numbers {
-				for _, id := range ids {
-					must(t, called.Push(t.Context(), client, id, fmt.Append(nil, number), skein.Score(float64(number))))
-				}
-				if number%(numbers/kills) == numbers/kills/2 {
-					p.kill(t)
-					p = worker()
-				}
-			}
-
-			kit.AwaitCounts(t, store, called.Name(), 0, 0, 0)
-			p.interrupt(t)
-			if deaths := stop(); deaths != kills {
-				t.Errorf("%d handlers killed themselves, want %d", deaths, kills)
-			}
-
-			first := map[string][]string{}
-			for _, line := range j.read(t) {
-				id, number, _ := strings.Cut(line.id, "/")
-				if line.what == lineHandled && !slices.Contains(first[id], number) {
-					first[id] = append(first[id], number)
-				}
-			}
-			var want []string
-			for number := range numbers {
-				want = append(want, fmt.Sprint(number))
-			}
-			for _, id := range ids {
-				if diff := cmp.Diff(want, first[id]); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", id, diff)
-				}
-			}
+			callsDespiteKills(t, url, j, tier.Count(20, 300), tier.Count(1, 10), func(handler string) *process {
+				return startProgram(t, os.Args[0], "called", url, j, calledVariable+"="+handler)
+			})
 		})
+	}
+}
+
+// The same holds for the command, whose leases and waits are longer.
+func TestSkeinWorkHandlesAllInOrderDespiteKills(t *testing.T) {
+	tier.Long(t, "waits for leases of ten seconds, and for the backoff of calls without an answer")
+	t.Parallel()
+	dir := t.TempDir()
+	program, secrets := filepath.Join(dir, "skein"), filepath.Join(dir, "secrets")
+	must(t, os.WriteFile(secrets, []byte(calledSecret), 0o600))
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../cmd/skein", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build skein: %v\n%s", err, out)
+	}
+
+	for name, newURL := range kit.StoreURLs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, j := newURL(t), newJournal(t)
+			callsDespiteKills(t, url, j, 20, 2, func(handler string) *process {
+				p := &process{j: j, cmd: exec.CommandContext(t.Context(), program, "work", called.Name(), handler,
+					"--url", url, "--secret-file", secrets, "--shards", "2", "--max-payloads", "3", "--listen", "127.0.0.1:0")}
+				p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+				must(t, p.cmd.Start())
+				return p
+			})
+		})
+	}
+}
+
+// handledLines counts the payloads that handlers have noted.
+func handledLines(t *testing.T, j journal) (n int) {
+	t.Helper()
+	for _, line := range j.read(t) {
+		if line.what == lineHandled {
+			n++
+		}
+	}
+	return n
+}
+
+// callsDespiteKills pushes numbers for three ids while workers are killed and handlers kill themselves,
+// and checks the ledger. start starts a worker, given the URL of the handler.
+func callsDespiteKills(t *testing.T, url string, j journal, numbers, kills int, start func(handler string) *process) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	must(t, err)
+	must(t, l.Close())
+
+	stop, handler := pythons(t, j, port, kills), "http://localhost:"+port+"/orders"
+	store, ids := kit.Open(t, url), []string{"a", "b", "a.b"} // which migrates, as the command does not
+	worker := start(handler)
+	client := skein.NewClient(store, skein.ClientOptions{})
+	for number := range numbers {
+		before := handledLines(t, j)
+		for _, id := range ids {
+			must(t, called.Push(t.Context(), client, id, fmt.Append(nil, number), skein.Score(float64(number))))
+		}
+		if number%(numbers/kills) == numbers/kills/2 {
+			// Only a worker that has begun is killed in calls.
+			for deadline := time.Now().Add(testservers.Patience); handledLines(t, j) == before; {
+				if time.Now().After(deadline) {
+					_ = worker.cmd.Process.Kill()
+					_ = worker.cmd.Wait()
+					t.Fatalf("no payload was handled in %v: %s", testservers.Patience, &worker.out)
+				}
+				time.Sleep(time.Millisecond) // on a slow machine longer
+			}
+			worker.kill(t)
+			worker = start(handler)
+		}
+	}
+
+	kit.AwaitCounts(t, store, called.Name(), 0, 0, 0)
+	worker.interrupt(t)
+	if deaths := stop(); deaths != kills {
+		t.Errorf("%d handlers killed themselves, want %d", deaths, kills)
+	}
+
+	first := map[string][]string{}
+	for _, line := range j.read(t) {
+		id, number, _ := strings.Cut(line.id, "/")
+		if line.what == lineHandled && !slices.Contains(first[id], number) {
+			first[id] = append(first[id], number)
+		}
+	}
+	var want []string
+	for number := range numbers {
+		want = append(want, fmt.Sprint(number))
+	}
+	for _, id := range ids {
+		if diff := cmp.Diff(want, first[id]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
 	}
 }
