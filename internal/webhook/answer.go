@@ -22,7 +22,7 @@ const (
 	maxReasonBytes = 2 << 10
 )
 
-// Bounds of the Retry-After of a busy answer.
+// Bounds of the time for which a busy answer puts its job off.
 const (
 	minBusy = time.Second
 	maxBusy = 24 * time.Hour

@@ -179,7 +179,7 @@ func (c *Caller) snooze(id string, d time.Duration, a *answer) error {
 	case !ok:
 		return fmt.Errorf("busy %d times in a row: %w", inRow, a.failure())
 	case d == 0:
-		d = skein.DefaultBackoff(inRow - 1)
+		d = min(skein.DefaultBackoff(inRow-1), maxBusy)
 	}
 	return skein.Snooze(d)
 }

@@ -127,8 +127,8 @@ func TestABusyAnswerWithoutATimeWaitsAsARetry(t *testing.T) {
 		c := caller(t, n, Options{MaxBusy: 20})
 		for inRow := range 20 {
 			var snooze *skein.SnoozeError
-			least := core.DefaultBackoff(inRow, 0)
-			if err := c.Handle(t.Context(), jobOf("{}")); !errors.As(err, &snooze) || snooze.Delay < least {
+			least := min(core.DefaultBackoff(inRow, 0), maxBusy)
+			if err := c.Handle(t.Context(), jobOf("{}")); !errors.As(err, &snooze) || snooze.Delay < least || snooze.Delay > maxBusy {
 				t.Errorf("%d: %v, want at least %v", inRow, err, least)
 			}
 		}
