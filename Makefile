@@ -67,7 +67,7 @@ OTHERS = $(LONGEST) $(filter-out $(LONGEST) $(shell go list ./...),$(shell go li
 # The tests that must pass before each push, from a fresh clone. All three commands run, also after
 # a failure. Each ends with its failed tests.
 test:
-	@scripts/need go git cc redis-server postgres -- valkey-server pgbouncer chromium prometheus curl python3 ruby node
+	@scripts/need go git cc redis-server postgres -- valkey-server pgbouncer chromium prometheus curl openssl python3 ruby node
 	@scripts/formatted
 	@scripts/modules vet ./...
 	@failed=0; \

@@ -34,7 +34,7 @@ func sorted(set map[string]bool) string { return strings.Join(slices.Sorted(maps
 // logs, with its levels and its keys, and no other.
 func TestEveryLogRecordIsInTheTable(t *testing.T) {
 	code := make(map[string]*record)
-	for _, dir := range []string{".", "core", "inspect", "ports", "ports/storekit", "adapters/memory", "adapters/redis", "adapters/postgres"} {
+	for _, dir := range []string{".", "core", "inspect", "ports", "ports/storekit", "adapters/memory", "adapters/redis", "adapters/postgres", "internal/webhook"} {
 		newLogSource(t, dir).scan(code)
 	}
 	newLogSource(t, "internal/engine", "internal/engine/execution", "internal/engine/guard", "internal/engine/membership", "internal/engine/report", "internal/engine/retention", "internal/engine/ticks").scan(code)

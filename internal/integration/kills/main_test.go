@@ -39,6 +39,7 @@ const (
 // workers are the works of such processes.
 var workers = map[string]func() error{
 	"bulk":            bulkWorker,
+	"called":          calledWorker,
 	"chain":           chainWorker,
 	"gated":           gatedWorker,
 	"gateway":         gatewayWorker,
