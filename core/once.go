@@ -43,11 +43,11 @@ func (e *Entry) OnceUntil(now Instant) Instant { return now.Add(e.OnceIn) }
 // was accepted before ends: 0 if none is remembered.
 func Repeats(until, now Instant) bool { return now < until }
 
-// validateOnce returns [ErrInvalidOptions] for an OnceIn out of range.
+// validateOnce returns [ErrInvalidTime] for an OnceIn out of range.
 func validateOnce(d time.Duration) error {
 	if d != 0 && (d < MinOnce || d > MaxOnce) {
 		return fmt.Errorf("%w: OnceIn of %v; give %v to %v, or leave it out to accept each push",
-			ErrInvalidOptions, d, MinOnce, MaxOnce)
+			ErrInvalidTime, d, MinOnce, MaxOnce)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func TestOnceInIsValidated(t *testing.T) {
 		-1: false, core.MinOnce - 1: false, core.MaxOnce + 1: false,
 	} {
 		e := core.Entry{ID: "a", OnceIn: d}
-		if err := e.Validate(); errors.Is(err, core.ErrInvalidOptions) == ok || (err == nil) != ok {
+		if err := e.Validate(); errors.Is(err, core.ErrInvalidTime) == ok || (err == nil) != ok {
 			t.Errorf("%v: %v", d, err)
 		}
 	}

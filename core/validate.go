@@ -70,8 +70,8 @@ func (e *Entry) State(now Instant) State {
 }
 
 // Validate returns [ErrInvalidID], [ErrInvalidPayload], [ErrInvalidScore], [ErrInvalidTag] or
-// [ErrInvalidTime] for an entry that docs/rules.md 1 refuses, and [ErrInvalidOptions] for an OnceIn
-// out of range. It does not check the length of Data, since its limit is an option of the queue.
+// [ErrInvalidTime] for an entry that docs/rules.md 1 or 17 refuses. It does not check the length of
+// Data, since its limit is an option of the queue.
 func (e *Entry) Validate() error {
 	if err := ValidateID(e.ID); err != nil {
 		return err
