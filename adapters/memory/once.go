@@ -9,7 +9,9 @@ type once struct {
 	byTime sorted[core.OnceKey]
 }
 
-func placeOfOnce(key core.OnceKey, until core.Instant) place { return place{int64(until), string(key[:])} }
+func placeOfOnce(key core.OnceKey, until core.Instant) place {
+	return place{int64(until), string(key[:])}
+}
 
 // accept reports whether an entry with OnceIn is no repeat, and then remembers it.
 func (l *once) accept(e *core.Entry, stamped bool, now core.Instant) bool {
