@@ -277,9 +277,9 @@ func transactionOnceMany(e *env.Env) {
 	h := e.Acquire("n1")
 	pushWithin(e, entries...)
 	pushWithin(e, append(entries, once("other", "p"))...)
+	e.Same("the number of jobs at first", len(e.QueuedIDs()), 11)
 	h.Settle(env.SettleAll(h.Claim(2), env.Done)...)
 	pushWithin(e, entries...)
-
 	e.Same("the number of jobs", len(e.QueuedIDs()), 9)
 	e.CountedOnce("how many are repeats", e.Counts().Repeated, int64(2*n))
 }
