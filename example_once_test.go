@@ -9,9 +9,10 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// A sender of webhooks delivers an event again if it has not seen the answer, perhaps after the event was
-// handled. With OnceIn the second delivery is dropped. asynq's Unique and River's unique jobs do so while
-// a lock lasts or a row is there; here it holds for the given time, whatever becomes of the job.
+// A sender of webhooks delivers an event again if it has not seen the answer, perhaps after the
+// event was handled. With OnceIn the second delivery is dropped. asynq's Unique and River's unique
+// jobs do so while a lock lasts or a row is there; here it holds for the given time, whatever
+// becomes of the job.
 func ExampleOnceIn() {
 	events := skein.NewQueue("events", skein.QueueOptions[string]{})
 	store := memory.New(memory.Options{})

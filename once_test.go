@@ -75,7 +75,8 @@ func TestOnceInOfManyEntries(t *testing.T) {
 	}
 	var met skein.Met
 	err := w.queue.PushMany(context.Background(), w.client, []skein.Entry[string]{
-		entry("a", skein.OnceIn(time.Hour)), entry("b"), entry("a", skein.OnceIn(time.Second)), entry("c", skein.OnceIn(time.Hour)),
+		entry("a", skein.OnceIn(time.Hour)), entry("b"),
+		entry("a", skein.OnceIn(time.Second)), entry("c", skein.OnceIn(time.Hour)),
 	}, skein.Tell(&met))
 	check(t, err)
 	equal(t, "what the entries met", met, skein.Met{New: 3, Repeated: 1})
@@ -89,9 +90,10 @@ func TestOnceInIsRefused(t *testing.T) {
 			t.Errorf("OnceIn(%v): %v", d, err)
 		}
 	}
-	s := w.queue.Schedule(context.Background(), w.client, "hourly", skein.Interval(time.Hour), "a", "x", skein.OnceIn(time.Hour))
-	if !errors.Is(s, skein.ErrInvalidOptions) {
-		t.Errorf("a schedule with OnceIn: %v", s)
+	err := w.queue.Schedule(context.Background(), w.client, "hourly", skein.Interval(time.Hour), "a", "x",
+		skein.OnceIn(time.Hour))
+	if !errors.Is(err, skein.ErrInvalidOptions) {
+		t.Errorf("a schedule with OnceIn: %v", err)
 	}
 	equal(t, "a push after that", w.push("x", skein.OnceIn(time.Hour)), skein.Met{New: 1})
 }

@@ -121,26 +121,26 @@ func Urgent(d time.Duration) PushOption {
 	return pushOption(func(e *optioned) { e.When, e.urgent = core.Urgent(d), true })
 }
 
-// OnceIn drops the push if an equal payload was pushed for the id before and its OnceIn has not passed
-// yet. It drops deliveries that come twice, such as webhooks, also if the first one is done by then, has
-// failed, was deleted, or was superseded by another payload. [Tell] counts them as Repeated. A push that
-// is dropped changes nothing, and does not prolong the time.
+// OnceIn drops the push if an equal payload was pushed for the id before and its OnceIn has not
+// passed yet. It drops deliveries that come twice, such as webhooks, also if the first one is done
+// by then, has failed, was deleted, or was superseded by another payload. [Tell] counts them as
+// Repeated. A push that is dropped changes nothing, and does not prolong the time.
 //
 // Payloads are equal if their encoded bytes are; scores, Meta and tags make no difference. d is from 1
 // second to 3,650 days; another one is refused with [ErrInvalidTime]. It counts from the push that was
 // accepted, by the store's clock. Pushes without OnceIn are always accepted, and later pushes don't
 // remember them.
 //
-// The store decides in the step that stores the payload, so two pushes at the same time can't both be
-// accepted. If a push returns an error of unknown outcome, push again with OnceIn: if the first push was
-// stored, the second one is dropped. So a handler that pushes by [Queue.Then] and runs again does not
-// push twice. A push in a transaction is decided when it is merged after the commit, as if it came at its
-// own time, and can't be told.
+// The store decides in the step that stores the payload, so two pushes at the same time can't both
+// be accepted. If a push returns an error of unknown outcome, push again with OnceIn: if the first
+// push was stored, the second one is dropped. So a handler that pushes by [Queue.Then] and runs
+// again does not push twice. A push in a transaction is decided when it is merged after the commit,
+// as if it came at its own time, and can't be told.
 //
-// The store remembers 16 bytes of a hash for each push until its time has passed, whatever became of its
-// payload, and in a queue without [Keep] too: on Redis they take about 100 bytes, on Postgres a row. To
-// remember, such a push takes about twice as long. An import from another queue or store brings nothing
-// of that along.
+// The store remembers 16 bytes of a hash for each push until its time has passed, whatever became
+// of its payload, and in a queue without [Keep] too: on Redis they take about 100 bytes, on
+// Postgres a row. To remember, such a push takes about twice as long. An import from another queue
+// or store brings nothing of that along.
 //
 // OnceIn can't be an option of a [Queue.Schedule], whose spec decides when it pushes.
 func OnceIn(d time.Duration) PushOption {

@@ -196,7 +196,8 @@ func (q *Queue[T]) declaration(
 	case spec.err != nil:
 		return d, spec.err
 	case s.timed || s.urgent || s.once || s.tell != nil:
-		return d, fmt.Errorf("%w: At, In, Urgent, OnceIn and Tell are options of a push; the spec decides when a schedule pushes",
+		return d, fmt.Errorf(
+			"%w: At, In, Urgent, OnceIn and Tell are options of a push; the spec decides when a schedule pushes",
 			ErrInvalidOptions)
 	}
 

@@ -3,7 +3,6 @@ package core
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -30,7 +29,7 @@ func (e *Entry) OnceKey(stamped bool) (key OnceKey) {
 		data = data[min(stampSize, len(data)):]
 	}
 	h := sha256.New()
-	_, _ = io.WriteString(h, e.ID+"\x00") // a hash returns no error
+	_, _ = h.Write(append([]byte(e.ID), 0)) // a hash returns no error
 	_, _ = h.Write(data)
 	copy(key[:], h.Sum(nil))
 	return key

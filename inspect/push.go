@@ -33,8 +33,8 @@ type Pushed struct {
 	// Superseded is the number of entries that were dropped, because the queued job has payloads
 	// with higher scores and the queue's merge rule keeps only those.
 	Superseded int
-	// Repeated is the number of entries that were dropped, because an equal one was accepted for their id
-	// and its OnceIn has not passed.
+	// Repeated is the number of entries that were dropped, because an equal one was accepted for
+	// their id and its OnceIn has not passed.
 	Repeated int
 }
 

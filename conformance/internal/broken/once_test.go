@@ -42,8 +42,10 @@ func brokenOnce() []brokenStore {
 		{"counts no repeat", nothing, wrapped(func(s full) full {
 			return withCounts(s, func(c *ports.Counts) { c.Repeated = 0 })
 		})},
-		{"remembers only what is queued", whatever, wrapped(remembersWhere(func(f ports.Found) bool { return f.Queued != nil }))},
-		{"remembers only what is not dead", whatever, wrapped(remembersWhere(func(f ports.Found) bool { return f.DeadLetter == nil }))},
+		{"remembers only what is queued", whatever, wrapped(remembersWhere(
+			func(f ports.Found) bool { return f.Queued != nil }))},
+		{"remembers only what is not dead", whatever, wrapped(remembersWhere(
+			func(f ports.Found) bool { return f.DeadLetter == nil }))},
 		{"remembers only what is stored", "once/are repeats of one that was superseded", wrapped(remembersStored)},
 		{"never ends the time", "once/merge again after their time", wrapped(entriesWhere(func(e *core.Entry) {
 			if e.OnceIn > 0 {
@@ -52,10 +54,13 @@ func brokenOnce() []brokenStore {
 		}))},
 		{"remembers at the end of a push", "once/are repeats in one push", wrapped(remembering{late: true}.wrap)},
 		{"drops repeats of a part of a push", "once/are repeats in a large push", wrapped(oncePartly)},
-		{"drops all pushes of what is remembered", "once/are no repeats without a time", wrapped(remembering{dropsAll: true}.wrap)},
-		{"remembers what is refused", "once/are not remembered if they are refused", wrapped(remembering{early: true}.wrap)},
+		{"drops all pushes of what is remembered", "once/are no repeats without a time",
+			wrapped(remembering{dropsAll: true}.wrap)},
+		{"remembers what is refused", "once/are not remembered if they are refused",
+			wrapped(remembering{early: true}.wrap)},
 		{"remembers what is stale", "once/are not remembered if they are stale", wrapped(remembering{}.wrap)},
-		{"remembers a forgotten queue", "once/are forgotten with their queue", wrapped(remembering{keepsForgotten: true}.wrap)},
+		{"remembers a forgotten queue", "once/are forgotten with their queue",
+			wrapped(remembering{keepsForgotten: true}.wrap)},
 		{"looks before it pushes", "once/are accepted once of concurrent pushes", wrapped(remembering{slow: true}.wrap)},
 		{"forgets everything once some time has passed", "once/are remembered beyond what one push removes",
 			wrapped(remembering{forgetful: true}.wrap)},
@@ -64,7 +69,8 @@ func brokenOnce() []brokenStore {
 				e.OnceIn = max(core.MinOnce, min(core.MaxOnce, e.OnceIn))
 			}
 		}))},
-		{"accepts repeats of transactions", "transaction/drops repeats", wrapped(func(s full) full { return forgetfulTx{s} })},
+		{"accepts repeats of transactions", "transaction/drops repeats",
+			wrapped(func(s full) full { return forgetfulTx{s} })},
 		{"accepts repeats of many entries of a transaction", "transaction/drops repeats of many entries",
 			wrapped(func(s full) full { return forgetfulTx{s} })},
 		{"accepts repeats of transactions by a rule", "transaction/drops repeats in a queue with a merge rule",
@@ -86,11 +92,12 @@ func entriesWhere(change func(*core.Entry)) func(full) full {
 type remembering struct {
 	// key names what is remembered; nil is right.
 	key func(*core.Entry) string
-	// prolongs: a repeat prolongs the time. late: an entry is remembered once its push has ended. early: it
-	// is remembered before the push is checked. dropsAll: entries without a time are dropped as well.
+	// prolongs: a repeat prolongs the time. late: an entry is remembered once its push has ended.
+	// early: it is remembered before the push is checked. dropsAll: entries without a time are
+	// dropped as well.
 	prolongs, late, early, dropsAll bool
-	// slow: time passes between the look and the push. keepsForgotten: Forget removes nothing. forgetful:
-	// everything is removed as soon as the time of something has ended.
+	// slow: time passes between the look and the push. keepsForgotten: Forget removes nothing.
+	// forgetful: everything is removed as soon as the time of something has ended.
 	slow, keepsForgotten, forgetful bool
 }
 

@@ -25,23 +25,47 @@ func onceCases() []env.Case {
 		{Name: "change nothing as repeats", Rule: ruleOnce, Check: onceChangesNothing},
 		{Name: "are repeats whatever has become of the first", Rule: ruleKept, Check: onceWhateverBecame},
 		{Name: "are repeats of one that was superseded", Rule: ruleKept, Check: onceSuperseded},
-		{Name: "merge again after their time", Rule: "RULES 17: a payload is remembered until its time has passed",
-			Check: onceAfterwards},
-		{Name: "are repeats in one push", Rule: "RULES 17: if one call pushes an equal entry twice, the second one is a repeat",
-			Check: onceInOnePush},
+		{
+			Name:  "merge again after their time",
+			Rule:  "RULES 17: a payload is remembered until its time has passed",
+			Check: onceAfterwards,
+		},
+		{
+			Name:  "are repeats in one push",
+			Rule:  "RULES 17: if one call pushes an equal entry twice, the second one is a repeat",
+			Check: onceInOnePush,
+		},
 		{Name: "are repeats in a large push", Rule: ruleOnce, Check: onceMany},
-		{Name: "are no repeats without a time", Rule: "RULES 17: an entry without a time is no repeat and is not remembered",
-			Check: onceWithout},
-		{Name: "are not remembered if they are refused", Rule: "RULES 17: an entry that is refused is not remembered",
-			Check: onceRefused},
-		{Name: "are not remembered if they are stale", Rule: "RULES 17: an entry that is stale is dropped as stale, and is not remembered",
-			Check: onceStale},
-		{Name: "are forgotten with their queue", Rule: "RULES 17: to forget a queue removes what is remembered",
-			Check: onceForgotten},
-		{Name: "are accepted once of concurrent pushes", Rule: "Push: of concurrent pushes of equal entries one is accepted",
-			Check: onceConcurrently},
-		{Name: "are remembered beyond what one push removes", Rule: "Push: it removes what is remembered and whose time has passed",
-			Check: onceManyEnd},
+		{
+			Name:  "are no repeats without a time",
+			Rule:  "RULES 17: an entry without a time is no repeat and is not remembered",
+			Check: onceWithout,
+		},
+		{
+			Name:  "are not remembered if they are refused",
+			Rule:  "RULES 17: an entry that is refused is not remembered",
+			Check: onceRefused,
+		},
+		{
+			Name:  "are not remembered if they are stale",
+			Rule:  "RULES 17: an entry that is stale is dropped as stale, and is not remembered",
+			Check: onceStale,
+		},
+		{
+			Name:  "are forgotten with their queue",
+			Rule:  "RULES 17: to forget a queue removes what is remembered",
+			Check: onceForgotten,
+		},
+		{
+			Name:  "are accepted once of concurrent pushes",
+			Rule:  "Push: of concurrent pushes of equal entries one is accepted",
+			Check: onceConcurrently,
+		},
+		{
+			Name:  "are remembered beyond what one push removes",
+			Rule:  "Push: it removes what is remembered and whose time has passed",
+			Check: onceManyEnd,
+		},
 		{Name: "have a time within the limits", Rule: "Push returns the errors of PushRequest.Validate", Check: onceInvalid},
 	}
 }
@@ -175,7 +199,8 @@ func onceSuperseded(e *env.Env) {
 	e.Push(env.Entry("a", "q", 2))
 	e.Met("a push of what was superseded", e.PushRequest(env.Orders, once("a", "p", 3)), ports.PushReply{Repeated: 1})
 
-	e.Met("a push that is superseded at once", e.PushRequest(env.Orders, once("a", "r", 1)), ports.PushReply{Superseded: 1})
+	e.Met("a push that is superseded at once", e.PushRequest(env.Orders, once("a", "r", 1)),
+		ports.PushReply{Superseded: 1})
 	e.Met("a push of that", e.PushRequest(env.Orders, once("a", "r", 4)), ports.PushReply{Repeated: 1})
 	e.Same("the payloads", e.Queued("a").Payloads, []core.Payload{env.Pay("q", 2)})
 }
@@ -229,7 +254,8 @@ func onceWithout(e *env.Env) {
 	e.Met("a push without a time", e.PushRequest(env.Orders, env.Entry("a", "p", 1)), ports.PushReply{Duplicate: 1})
 	h := e.Acquire("n1")
 	h.Settle(env.Done(h.One()))
-	e.Met("another one", e.PushRequest(env.Orders, env.Entry("a", "p", 1), env.Entry("b", "p", 1)), ports.PushReply{New: 2})
+	e.Met("another one", e.PushRequest(env.Orders, env.Entry("a", "p", 1), env.Entry("b", "p", 1)),
+		ports.PushReply{New: 2})
 	e.Met("pushes with a time", e.PushRequest(env.Orders, once("a", "p", 1), once("b", "p", 1)),
 		ports.PushReply{Duplicate: 1, Repeated: 1})
 }
@@ -331,7 +357,8 @@ func onceManyEnd(e *env.Env) {
 		e.Push(env.Entry("a", "z", 1))
 		e.Clock.Advance(time.Minute)
 	}
-	e.Met("the others again", e.PushRequest(env.Orders, append(long, short...)...), ports.PushReply{Merged: n, Repeated: n})
+	e.Met("the others again", e.PushRequest(env.Orders, append(long, short...)...),
+		ports.PushReply{Merged: n, Repeated: n})
 }
 
 func onceInvalid(e *env.Env) {
