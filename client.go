@@ -167,6 +167,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, met *Me
 				Duplicate:  reply.Duplicate,
 				Superseded: reply.Superseded,
 				Stale:      reply.Stale,
+				Repeated:   reply.Repeated,
 			})
 		}()
 	}
@@ -194,6 +195,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, met *Me
 		Generation: generation,
 		Rule:       t.rule,
 		DropStale:  t.dropStale,
+		Stamped:    t.merge.Same == core.SamePush,
 		Entries:    stored(t.merge, entries),
 	}
 	if reply, err = c.store.Push(ctx, request); known && outdated(err) {

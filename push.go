@@ -12,7 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// PushOption is an option of one push: [Score], [Meta], [Tags], [At], [In], [Urgent] or [Tell].
+// PushOption is an option of one push: [Score], [Meta], [Tags], [At], [In], [Urgent], [OnceIn] or
+// [Tell].
 type PushOption interface {
 	set(e *optioned)
 	ScheduleOption
@@ -28,6 +29,8 @@ type optioned struct {
 	scored bool
 	// urgent is set by Urgent, and timed by At and In.
 	urgent, timed bool
+	// once is set by OnceIn.
+	once bool
 }
 
 type pushOption func(*optioned)
@@ -118,6 +121,33 @@ func Urgent(d time.Duration) PushOption {
 	return pushOption(func(e *optioned) { e.When, e.urgent = core.Urgent(d), true })
 }
 
+// OnceIn drops the push if an equal payload was pushed for the id before and its OnceIn has not
+// passed yet. It drops deliveries that come twice, such as webhooks, also if the first one is done
+// by then, has failed, was deleted, or was superseded by another payload. [Tell] counts them as
+// Repeated. A push that is dropped changes nothing, and does not prolong the time.
+//
+// Payloads are equal if their encoded bytes are; scores, Meta and tags make no difference. d is
+// from 1 second to 3,650 days; another one is refused with [ErrInvalidTime]. It counts from the
+// push that was accepted, by the store's clock. A push without OnceIn is always accepted, and is
+// not remembered.
+//
+// The store decides in the step that stores the payload, so two pushes at the same time can't both
+// be accepted. If a push returns an error of unknown outcome, push again with OnceIn: if the first
+// push was stored, the second one is dropped. So a handler that pushes by [Queue.Then] and runs
+// again does not push its payload twice. A push in a transaction is decided when it is merged after
+// the commit, as if it came at its own time, and can't be told.
+//
+// For each push that it accepts, the store remembers a hash until the time has passed, with or
+// without [Keep]: about 125 bytes on Redis and on Postgres. A push of one payload takes a quarter
+// to a half longer. One of a thousand takes twice as long on Redis, and several times as long on
+// Postgres, where its entries are merged one by one. An import from another queue or store brings
+// nothing of that along.
+//
+// OnceIn can't be an option of a [Queue.Schedule], whose spec decides when it pushes.
+func OnceIn(d time.Duration) PushOption {
+	return pushOption(func(e *optioned) { e.OnceIn, e.once = d, true })
+}
+
 // Met counts what the entries of a push met in the queue; see [Tell].
 type Met struct {
 	// New is the number of entries that made a job, because their id had no queued job. One may be
@@ -136,6 +166,9 @@ type Met struct {
 	// their score was done, and the queue has [DropStale]. A payload that becomes stale later is
 	// dropped too, and not counted here.
 	Stale int
+	// Repeated is the number of entries that were dropped, because an equal payload was accepted for
+	// their id and its [OnceIn] has not passed.
+	Repeated int
 	// Later is the number of entries with a result that the store does not know yet. The push is
 	// part of a transaction ([Client.Via]), and its payloads meet the jobs that are queued after
 	// the commit.
@@ -176,8 +209,9 @@ func (m *Met) add(r ports.PushReply, n int, err error) {
 	m.Duplicate += r.Duplicate
 	m.Superseded += r.Superseded
 	m.Stale += r.Stale
+	m.Repeated += r.Repeated
 	if err == nil {
-		m.Later += n - r.New - r.Merged - r.Duplicate - r.Superseded - r.Stale
+		m.Later += n - r.New - r.Merged - r.Duplicate - r.Superseded - r.Stale - r.Repeated
 	}
 }
 
@@ -306,6 +340,9 @@ func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 	}
 	if to.urgent && to.timed {
 		return fmt.Errorf("%w: Urgent together with At or In; give one of them", ErrInvalidOptions)
+	}
+	if to.once && to.OnceIn == 0 {
+		return fmt.Errorf("%w: OnceIn of 0; give %v to %v, or leave it out", ErrInvalidTime, core.MinOnce, core.MaxOnce)
 	}
 	if len(to.tags) > 0 {
 		if to.Tags, err = core.NewTags(to.tags...); err != nil {

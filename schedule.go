@@ -195,8 +195,10 @@ func (q *Queue[T]) declaration(
 	switch {
 	case spec.err != nil:
 		return d, spec.err
-	case s.timed || s.urgent || s.tell != nil:
-		return d, fmt.Errorf("%w: At, In, Urgent and Tell are options of a push; the spec decides when a schedule pushes", ErrInvalidOptions)
+	case s.timed || s.urgent || s.once || s.tell != nil:
+		return d, fmt.Errorf(
+			"%w: At, In, Urgent, OnceIn and Tell are options of a push; the spec decides when a schedule pushes",
+			ErrInvalidOptions)
 	}
 
 	d = core.Declaration{ScheduleKey: core.ScheduleKey{ID: id, Name: name}, Recurrence: s.recurring, Paused: s.paused}

@@ -14,8 +14,8 @@ type Store = ports.ShardStore
 // RawPayload is a payload as a store keeps it: its encoded Data, its Score and its Meta. Read-only.
 type RawPayload = core.Payload
 
-// RawEntry is one encoded entry of a push: an id, Data, Score, Meta and the time when the job may
-// run.
+// RawEntry is one encoded entry of a push: an id, Data, Score, Meta, tags, the time when the job may
+// run, and the time of [OnceIn].
 type RawEntry = core.Entry
 
 // Observer is notified of pushes, batches, ends of jobs, turns, failures of the store, leases and

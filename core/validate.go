@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -55,6 +56,10 @@ type Entry struct {
 	When When
 	// Tags are united with those of the job.
 	Tags Tags
+	// OnceIn is for how long equal entries are dropped once this one is accepted, [MinOnce] to
+	// [MaxOnce] (docs/rules.md 17). If one was accepted within its OnceIn before, this one is a
+	// repeat and is dropped. 0 means that the entry is neither dropped nor remembered.
+	OnceIn time.Duration
 }
 
 // State returns the state of the job that the entry creates if its id has no queued job.
@@ -65,8 +70,8 @@ func (e *Entry) State(now Instant) State {
 }
 
 // Validate returns [ErrInvalidID], [ErrInvalidPayload], [ErrInvalidScore], [ErrInvalidTag] or
-// [ErrInvalidTime] for an entry that docs/rules.md 1 refuses. It does not check the length of Data,
-// since its limit is an option of the queue.
+// [ErrInvalidTime] for an entry that docs/rules.md 1 or 17 refuses. It does not check the length of
+// Data, since its limit is an option of the queue.
 func (e *Entry) Validate() error {
 	if err := ValidateID(e.ID); err != nil {
 		return err
@@ -79,6 +84,9 @@ func (e *Entry) Validate() error {
 			ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
 	}
 	if err := e.Tags.Validate(); err != nil {
+		return err
+	}
+	if err := validateOnce(e.OnceIn); err != nil {
 		return err
 	}
 	return e.When.validate()

@@ -50,6 +50,9 @@ type Counts struct {
 	// Stale is the number of payloads that were dropped since the queue began, because a payload of
 	// their id with at least their score was done: see skein.DropStale.
 	Stale int64
+	// Repeated is the number of payloads that were dropped since the queue began, because an equal one
+	// was accepted before: see skein.OnceIn.
+	Repeated int64
 	// Processed counts, since the queue began, each time that a job was done. Failed counts each
 	// time that a job failed, that its handler buried it or some of its payloads, or that it was
 	// recovered too often.
@@ -176,6 +179,7 @@ func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant)
 		Quarantined: c.Quarantined,
 		Superseded:  c.Superseded,
 		Stale:       c.Stale,
+		Repeated:    c.Repeated,
 		Held:        c.Held,
 	}
 

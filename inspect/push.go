@@ -33,6 +33,9 @@ type Pushed struct {
 	// Superseded is the number of entries that were dropped, because the queued job has payloads
 	// with higher scores and the queue's merge rule keeps only those.
 	Superseded int
+	// Repeated is the number of entries that were dropped, because an equal one was accepted for
+	// their id and its OnceIn has not passed.
+	Repeated int
 }
 
 // Push pushes entries to a queue that exists, in order. It is for programs that have payloads as
@@ -74,6 +77,7 @@ func (i *Inspector) Push(
 		Merged:     reply.Merged,
 		Duplicate:  reply.Duplicate,
 		Superseded: reply.Superseded,
+		Repeated:   reply.Repeated,
 	}, err
 }
 
@@ -99,6 +103,7 @@ func (i *Inspector) pushOnce(
 			Queue:      name,
 			Shards:     queue.Shards,
 			Generation: queue.Generation,
+			Stamped:    queue.Merge.Same == core.SamePush,
 			Rule:       rule,
 			Entries:    stored,
 		})

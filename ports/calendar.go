@@ -80,7 +80,7 @@ type ScheduleChange struct {
 	Schedule *core.Schedule
 	// Entries are pushed with the change. Their ID is that of the schedule, and there are at most
 	// core.MaxFiringEntries. In a queue whose Merge has core.SamePush their payloads are those that
-	// its Stored returns.
+	// its Stored returns. They have no OnceIn.
 	Entries []core.Entry
 	// Busy is stored in place of Schedule, and no entry is pushed, if the id has a queued or a
 	// claimed job. nil means that the id's job makes no difference.
@@ -162,6 +162,9 @@ func (c *ScheduleChange) validate() error {
 		}
 		if err := c.Entries[i].Validate(); err != nil {
 			return fmt.Errorf("entry %d: %w", i, err)
+		}
+		if c.Entries[i].OnceIn != 0 {
+			return fmt.Errorf("%w: entry %d has OnceIn; a tick is fired once anyway", ErrInvalidRequest, i)
 		}
 	}
 	return nil

@@ -128,6 +128,9 @@ type Counts struct {
 	// Stale is the number of payloads that were dropped since the queue began because they were stale,
 	// by pushes with DropStale and by settlements (docs/rules.md 16).
 	Stale int64
+	// Repeated is the number of payloads that were dropped since the queue began because they were
+	// repeats, also of transactions (docs/rules.md 17). A push that is repeated counts again.
+	Repeated int64
 	// Oldest is the smallest core.State.WaitsFrom of the queued jobs: the time from which the
 	// longest-waiting job waits, or at which the first one becomes due. It is not OK if no job is
 	// queued. Unlike a shard's head it ignores pauses and claims. So that a store reads few jobs,
@@ -153,6 +156,7 @@ func SumCounts(a, b Counts) Counts {
 		Quarantined: a.Quarantined + b.Quarantined,
 		Superseded:  a.Superseded + b.Superseded,
 		Stale:       a.Stale + b.Stale,
+		Repeated:    a.Repeated + b.Repeated,
 		Held:        a.Held + b.Held,
 	}
 }

@@ -66,11 +66,12 @@ type PushEvent struct {
 	Entries int
 	Took    time.Duration
 	Err     error
-	// New, Merged, Duplicate, Superseded and Stale are the sums of those in each [PushReply] of this push.
-	// Entries that none of them counts were not stored, or their result is unknown. For a push in a
-	// caller's transaction all of them are 0. If Err is then nil, the entries are stored if the
-	// transaction commits, and the Observer is not notified of the commit.
-	New, Merged, Duplicate, Superseded, Stale int
+	// New, Merged, Duplicate, Superseded, Stale and Repeated are the sums of those in each
+	// [PushReply] of this push. Entries that none of them counts were not stored, or their result
+	// is unknown. For a push in a caller's transaction all of them are 0. If Err is then nil, the
+	// entries are stored if the transaction commits, and the Observer is not notified of the
+	// commit.
+	New, Merged, Duplicate, Superseded, Stale, Repeated int
 }
 
 // BatchEvent is the start or the end of a batch.

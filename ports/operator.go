@@ -67,10 +67,10 @@ type Operator interface {
 	// as ConfigureRequest.Validate returns it.
 	Configure(ctx context.Context, r ConfigureRequest) error
 
-	// Forget removes a queue: its record, settings, counters, history and records of what became of
-	// its ids. The queue must have no queued, claimed or dead entry, no schedule and no record in the
-	// [Quarantine], and no shard of it may be leased. After that the name can be declared anew, even
-	// with another shard count.
+	// Forget removes a queue: its record, settings, counters, history, records of what became of
+	// its ids, and what it remembers of pushes with OnceIn. The queue must have no queued, claimed
+	// or dead entry, no schedule and no record in the [Quarantine], and no shard of it may be
+	// leased. After that the name can be declared anew, even with another shard count.
 	//
 	// Forget examines all shards before it removes the first, and removes a shard only if the shard
 	// is empty in the same atomic step. So no push is lost. If a push arrives in between, Forget
@@ -310,10 +310,10 @@ type DeadLetterStep struct {
 	// Limit is the maximum number of dead letters to handle if DeadLetters is nil. A value below 1
 	// means MaxStep, which is also the maximum. The step handles them in order of (ChangedAt, id).
 	Limit int
-	// Fresh leaves the named dead letters alone of which a named payload is stale: at or below the mark
-	// of its id (docs/rules.md 16). Unmark removes the mark and the record of an id if a stale payload of
-	// it is revived, in the same atomic step. Only Revive has them, for a step that names DeadLetters,
-	// and at most one of the two.
+	// Fresh leaves the named dead letters alone of which a named payload is stale: at or below the
+	// mark of its id (docs/rules.md 16). Unmark removes the mark and the record of an id if a stale
+	// payload of it is revived, in the same atomic step. Only Revive has them, for a step that
+	// names DeadLetters, and at most one of the two.
 	Fresh, Unmark bool
 	// Keep is how many dead letters of the shard a step over all of them leaves at least: it handles at
 	// most those that the shard has above Keep. So two steps at the same time leave as many as one.

@@ -34,6 +34,12 @@ type Producer interface {
 	// push without entries does nothing. Repeating a push is safe: payloads that are still queued
 	// merge, and payloads that were handled in between run again.
 	//
+	// Once. An entry with OnceIn is dropped if it is a repeat (docs/rules.md 17), and otherwise
+	// remembered in the step that stores it. Of concurrent pushes of equal entries one is accepted.
+	// A push with such entries also removes what the shard remembers and whose time has passed, at
+	// most core.MaxOnceRemoved, and a store may remove that at other times too. If a push of
+	// unknown outcome is repeated, an entry that the first call has stored is a repeat.
+	//
 	// Errors: those of PushRequest.Validate, with nothing stored. Any other error is a *PushError,
 	// which names the entries that are not known to be stored. Its cause is a sentinel such as
 	// ErrUnknownQueue, ErrShardCountMismatch, ErrFull, ErrReadOnly or ErrUnusable if none of these
@@ -80,9 +86,12 @@ type PushRequest struct {
 	// (core.When.Rule).
 	Rule core.PushRule
 	// DropStale drops the entries that are stale: whose score is at or below the mark of their id
-	// (docs/rules.md 16). Such an entry changes nothing but counts. A Producer in a caller's transaction
-	// may store them, since they are dropped once they are claimed.
+	// (docs/rules.md 16). Such an entry changes nothing but counts. A Producer in a caller's
+	// transaction may store them, since they are dropped once they are claimed.
 	DropStale bool
+	// Stamped is true in a queue whose Merge has core.SamePush. Then OnceIn of the entries compares
+	// their payloads without the stamp.
+	Stamped bool
 	// Entries are stored in order. In a queue whose Merge has core.SamePush their payloads are those
 	// that its Stored returns.
 	Entries []core.Entry
@@ -107,10 +116,10 @@ func (r *PushRequest) Validate() error {
 
 // PushReply is the result of Push.
 //
-// New, Merged, Duplicate, Superseded and Stale count the entries that this call has stored or
-// dropped, in their order. Each entry is in one of the counts. If a push of unknown outcome is repeated, the
-// repeat counts by what it meets: an entry that the first call has stored is a Duplicate, unless
-// its job was claimed meanwhile.
+// New, Merged, Duplicate, Superseded, Stale and Repeated count the entries that this call has stored
+// or dropped, in their order. Each entry is in one of the counts. If a push of unknown outcome is
+// repeated, the repeat counts by what it meets: an entry that the first call has stored is Repeated
+// if it has OnceIn, and otherwise a Duplicate, unless its job was claimed meanwhile.
 //
 // A Producer that can't know yet which jobs the entries meet leaves the counts at 0. An
 // example is a Producer in a caller's transaction: its entries merge into the jobs that are queued
@@ -135,6 +144,9 @@ type PushReply struct {
 	// Stale is the number of entries that were dropped because they were stale, if the request has
 	// DropStale.
 	Stale int
+	// Repeated is the number of entries that were dropped because an equal one was accepted within its
+	// OnceIn.
+	Repeated int
 }
 
 // Add adds the counts of another part of the same push, and takes its Now.
@@ -145,4 +157,5 @@ func (r *PushReply) Add(part PushReply) {
 	r.Duplicate += part.Duplicate
 	r.Superseded += part.Superseded
 	r.Stale += part.Stale
+	r.Repeated += part.Repeated
 }

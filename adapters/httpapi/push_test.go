@@ -70,6 +70,28 @@ func TestPushCountsWhatItMeets(t *testing.T) {
 	}
 }
 
+// By every too, whose payloads have a stamp in the store.
+func TestPushOnceIn(t *testing.T) {
+	for _, merge := range []core.MergeRule{{}, {Same: core.SamePush}} {
+		h := newHouse(t, Options{})
+		if err := h.store.Forget(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		declared := ports.DeclareRequest{Queue: "orders", Shards: 1, Merge: merge}
+		if _, err := h.store.Declare(t.Context(), declared); err != nil {
+			t.Fatal(err)
+		}
+		const entry = `{"id":"a","payload":1,"score":%d,"once_in_seconds":60}`
+		body := fmt.Sprintf(`{"entries":[`+entry+`,`+entry+`]}`, 1, 2)
+		if got, want := met(t, h.pushing(body)), (service.PushReply{New: 1, Repeated: 1}); got != want {
+			t.Errorf("first: %+v, want %+v", got, want)
+		}
+		if got, want := met(t, h.pushing(body)), (service.PushReply{Repeated: 2}); got != want {
+			t.Errorf("repeated: %+v, want %+v", got, want)
+		}
+	}
+}
+
 // Each field of an entry reaches the job.
 func TestPushStoresEachField(t *testing.T) {
 	h := newHouse(t, Options{})
@@ -220,6 +242,9 @@ func TestPushRefusesWholePushesByTheirEntries(t *testing.T) {
 		`"id":"a","data":"p","in_seconds":9e9`:                             "give a time from 1970",
 		`"id":"a","data":"p","in_seconds":1e300`:                           "in_seconds",
 		`"id":"a","data":"p","urgent_seconds":86401`:                       "urgency",
+		`"id":"a","data":"p","once_in_seconds":0`:                          "once_in_seconds is 0",
+		`"id":"a","data":"p","once_in_seconds":0.5`:                        "OnceIn of 500ms",
+		`"id":"a","data":"p","once_in_seconds":315360001`:                  "OnceIn of",
 		`"id":"a","data":"p","urgent_seconds":0`:                           "urgency",
 		`"id":"a","data":"p","urgent_seconds":1,"in_seconds":1`:            "one of at, in_seconds and urgent_seconds",
 		`"id":"a","data":"p","in_seconds":1,"at":"2030-01-02T00:00:00Z"`:   "one of at, in_seconds and urgent_seconds",
@@ -403,6 +428,7 @@ func FuzzPush(f *testing.F) {
 		`"id":"a","data":"p","at":"2030-01-02T04:04:00Z"`,
 		`"id":"é","data_base64":"/wA=","in_seconds":0.5,"meta_base64":"/w=="`,
 		`"id":"a","payload":"p","urgent_seconds":60`,
+		`"id":"a","payload":"p","once_in_seconds":60`,
 		`"id":"","payload":9007199254740993`,
 	} {
 		f.Add(`{"entries":[{"id":"first","payload":1},{` + entry + `}],"rule":"debounce","limit_seconds":60}`)
@@ -424,7 +450,7 @@ func FuzzPush(f *testing.F) {
 			t.Fatalf("%q: %v", body, err)
 		}
 		got := read[service.PushReply](t, w)
-		if n := got.New + got.Merged + got.Duplicate + got.Superseded; n != len(sent.Entries) || !stored {
+		if n := got.New + got.Merged + got.Duplicate + got.Superseded + got.Repeated; n != len(sent.Entries) || !stored {
 			t.Fatalf("%q: %+v of %d entries, stored: %v", body, got, len(sent.Entries), stored)
 		}
 	})

@@ -48,6 +48,7 @@ func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Rou
 	for _, entry := range entries {
 		sh.push(&r.Entries[entry.Position], r, reply)
 	}
+	sh.once.prune(reply.Now)
 	sh.wakeIfEarlier(before)
 }
 
@@ -59,6 +60,11 @@ func (s *shard) push(entry *core.Entry, r *ports.PushRequest, reply *ports.PushR
 	if r.DropStale && s.past.mark(entry.ID).Covers(p.Score) {
 		s.stale++
 		reply.Stale++
+		return
+	}
+	if entry.OnceIn > 0 && !s.once.accept(entry, r.Stamped, now) {
+		s.repeated++
+		reply.Repeated++
 		return
 	}
 

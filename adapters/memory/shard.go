@@ -31,8 +31,9 @@ type shard struct {
 	morgue   morgue
 	calendar calendar
 	past     past
+	once     once
 
-	processed, failed, superseded, stale int64
+	processed, failed, superseded, stale, repeated int64
 
 	subscribers []*storekit.Subscriber
 }
@@ -220,6 +221,7 @@ func (s *shard) counts() ports.Counts {
 
 		Superseded: s.superseded,
 		Stale:      s.stale,
+		Repeated:   s.repeated,
 		Held:       int64(s.retrying.byTime.CountFrom(int64(core.MaxInstant))),
 		Oldest:     s.oldest(),
 	}

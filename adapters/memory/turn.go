@@ -55,6 +55,7 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	if r.RemovesPast() {
 		s.past.prune(r.Keep, reply.Now)
 	}
+	s.once.prune(reply.Now)
 
 	for i, ref := range r.Begin {
 		if e := s.claimedWith(ref.ID, ref.Receipt); e != nil {

@@ -33,13 +33,6 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 
 	var reply ports.PushReply
 	remaining := storekit.Route(nil, r.Entries, r.Shards)
-	if r.DropStale {
-		kept, err := s.dropStale(ctx, &r, remaining)
-		if err != nil {
-			return ports.PushReply{}, storekit.NotStored(remaining, err)
-		}
-		reply.Stale, remaining = len(remaining)-len(kept), kept
-	}
 	for first := true; first || len(remaining) > 0; first = false {
 		some := remaining[:statementSize(remaining)]
 		met, err := s.pushSome(ctx, &r, some)
@@ -47,53 +40,11 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 			return ports.PushReply{}, storekit.NotStored(remaining, err)
 		}
 
-		met.Duplicate = len(some) - met.New - met.Merged - met.Superseded
+		met.Duplicate = len(some) - met.New - met.Merged - met.Superseded - met.Stale - met.Repeated
 		reply.Add(met)
 		remaining = remaining[len(some):]
 	}
 	return reply, nil
-}
-
-// dropStaleSQL returns the places of entries that are stale, from 1, and counts them.
-//
-//	$1 the queue, $2 and $3 its shard count and generation, $4 the indexes of shards, $5 the ids and $6 the
-//	scores
-const dropStaleSQL = `SELECT * FROM {schema}.drop_stale($1, $2, $3, $4, $5, $6)`
-
-// dropStale returns the entries of a push that are not stale. What becomes stale afterwards is dropped
-// when it is claimed.
-func (s *Store) dropStale(
-	ctx context.Context, r *ports.PushRequest, list []storekit.Routed,
-) (kept []storekit.Routed, err error) {
-	for some := range slices.Chunk(list, maxStatement) {
-		indexes, ids, scores := make([]int32, len(some)), make([]string, len(some)), make([]float64, len(some))
-		for i, at := range some {
-			e := &r.Entries[at.Position]
-			indexes[i], ids[i], scores[i] = int32(at.Shard), e.ID, core.NormalScore(e.Score)
-		}
-
-		stale := make([]bool, len(some))
-		err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
-			clear(stale)
-			var place int32
-			return eachRow(rows, func() error {
-				if err := rows.Scan(&place); err != nil {
-					return err
-				}
-				stale[place-1] = true
-				return nil
-			})
-		}, dropStaleSQL, r.Queue, r.Shards, r.Generation, indexes, ids, scores)
-		if err != nil {
-			return nil, err
-		}
-		for i, at := range some {
-			if !stale[i] {
-				kept = append(kept, at)
-			}
-		}
-	}
-	return kept, nil
 }
 
 // statementSize returns the number of entries for the next statement: those of whole shards or, if
@@ -114,8 +65,8 @@ func statementSize(list []storekit.Routed) int {
 	return size
 }
 
-// pushSome pushes entries in one exchange and one transaction. Entries that it counts neither as
-// New nor as Merged nor as Superseded are duplicates.
+// pushSome pushes entries in one exchange and one transaction. Those that it counts nowhere are
+// duplicates.
 func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (ports.PushReply, error) {
 	began := time.Now()
 	p, err := s.pushByTheRule(ctx, r, list)
@@ -155,7 +106,8 @@ type due struct {
 // pushByTheRule pushes entries as the queue's merge rule requires. The store learns from the first
 // push to a queue that the queue has another merge rule than union.
 func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (pushResult, error) {
-	if _, known := s.byRule.Load(r.Queue); known || hasTags(r, list) { // the functions of other pushes have no tags
+	// The functions of other pushes drop nothing and have no tags.
+	if _, known := s.byRule.Load(r.Queue); known || r.DropStale || hasOnce(r, list) || hasTags(r, list) {
 		return s.pushEach(ctx, r, list)
 	}
 
@@ -190,12 +142,17 @@ func hasTags(r *ports.PushRequest, list []storekit.Routed) bool {
 	return slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].Tags != "" })
 }
 
+// hasOnce reports whether one of the entries is accepted once within a time.
+func hasOnce(r *ports.PushRequest, list []storekit.Routed) bool {
+	return slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].OnceIn > 0 })
+}
+
 const pushByRuleSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0),
-  coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0)
+  coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0), coalesce(stale, 0), coalesce(repeated, 0)
 FROM {schema}.push_by_rule(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4,
   p_rule => $5::smallint, p_limit => $6, p_index => $7, p_ids => $8,
   p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13,
-  p_urgent => $14, p_tags => $15)`
+  p_urgent => $14, p_tags => $15, p_fresh => $16, p_keys => $17, p_once => $18)`
 
 // pushEach pushes by the function push_by_rule, which merges one entry after another by any rule.
 func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (p pushResult, err error) {
@@ -204,6 +161,11 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 	var tags []string // nil if no entry has tags
 	if hasTags(r, list) {
 		tags = make([]string, 0, len(list))
+	}
+	var keys [][]byte
+	var once []*int64 // nil if no entry is accepted once
+	if hasOnce(r, list) {
+		once = make([]*int64, 0, len(list))
 	}
 
 	for _, at := range inOrderOfIDs(r, list) {
@@ -214,18 +176,32 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 		if tags != nil {
 			tags = append(tags, string(en.Tags))
 		}
+		if once != nil {
+			key, micros := onceArgs(en, r.Stamped)
+			keys, once = append(keys, key), append(once, micros)
+		}
 	}
 
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
 		p = pushResult{}
 		read := func(rows pgx.Rows) error { return p.read(rows, r) }
-		return s.send(ctx, read, pushByRuleSQL, append(st.args(s, r)[:pushArgs], urgent, tags)...)
+		return s.send(ctx, read, pushByRuleSQL, append(st.args(s, r)[:pushArgs], urgent, tags, r.DropStale, keys, once)...)
 	})
 	return p, err
 }
 
+// onceArgs returns the key and the time of an entry in microseconds, nil for one that is always
+// accepted.
+func onceArgs(e *core.Entry, stamped bool) (key []byte, once *int64) {
+	if e.OnceIn == 0 {
+		return nil, nil
+	}
+	hash, micros := e.OnceKey(stamped), e.OnceIn.Microseconds()
+	return hash[:], &micros
+}
+
 const pushSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0),
-  coalesce(new, 0), coalesce(merged, 0), 0::bigint
+  coalesce(new, 0), coalesce(merged, 0), 0::bigint, 0::bigint, 0::bigint
 FROM {schema}.push(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4,
   p_rule => $5::smallint, p_limit => $6, p_index => $7, p_ids => $8,
   p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13,
@@ -273,7 +249,9 @@ func (p *pushResult) read(rows pgx.Rows, r *ports.PushRequest) error {
 			part ports.PushReply
 		)
 
-		if err := rows.Scan(&st, &part.Now, &d.index, &d.at, &part.New, &part.Merged, &part.Superseded); err != nil {
+		err := rows.Scan(
+			&st, &part.Now, &d.index, &d.at, &part.New, &part.Merged, &part.Superseded, &part.Stale, &part.Repeated)
+		if err != nil {
 			return err
 		}
 

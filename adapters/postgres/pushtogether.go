@@ -52,13 +52,13 @@ func (s *Store) newSmallPushes() *smallPushes {
 	}
 }
 
-// isSmall reports whether a push may go with others: one entry without tags that is pushed even
-// if it is stale, to a queue whose merge rule is not known to be another one than union.
+// isSmall reports whether a push may go with others: one entry without tags that is never dropped, to a
+// queue whose merge rule is not known to be another one than union.
 func (s *Store) isSmall(r *ports.PushRequest) bool {
 	if len(r.Entries) != 1 || r.DropStale || sizeOf(r) >= smallPush {
 		return false
 	}
-	if one := &r.Entries[0]; one.Tags != "" || one.When.Urgent() {
+	if one := &r.Entries[0]; one.Tags != "" || one.When.Urgent() || one.OnceIn > 0 {
 		return false
 	}
 	if _, known := s.byRule.Load(r.Queue); known {

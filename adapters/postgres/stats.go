@@ -15,7 +15,7 @@ import (
 //	$1 now, $2 the queue, $3 the indexes of the shards, NULL for all
 const statsSQL = `
 SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1), s.index,
-  c.fresh, c.retrying, c.claimed, c.dead, c.processed, c.failed, c.superseded, c.stale,
+  c.fresh, c.retrying, c.claimed, c.dead, c.processed, c.failed, c.superseded, c.stale, c.repeated,
   {schema}.held(s.id), {schema}.oldest(s.id, l.floor),
   (SELECT count(*) FROM {schema}.quarantine x WHERE x.shard = s.id),
   CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
@@ -92,7 +92,7 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 	shard.Shard.Queue = q.Queue.Name
 	err = rows.Scan(
 		&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now, &shard.Shard.Index,
-		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &c.Superseded, &c.Stale, &c.Held,
+		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &c.Superseded, &c.Stale, &c.Repeated, &c.Held,
 		&oldest, &c.Quarantined, &shard.Owner, &shard.Token, &shard.ExpiresAt)
 	c.Oldest = newHead(oldest)
 	return shard, err
@@ -121,7 +121,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 		&st,
 		&before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
 		&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead,
-		&after.Processed, &after.Failed, &after.Superseded, &after.Stale, &after.Held,
+		&after.Processed, &after.Failed, &after.Superseded, &after.Stale, &after.Repeated, &after.Held,
 		&oldest, &after.Quarantined,
 	}, recountSQL, textOrNone(shard.Queue), index(shard))
 	if err == nil {
@@ -133,7 +133,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 
 	after.Oldest = newHead(oldest)
 	before.Processed, before.Failed, before.Superseded = after.Processed, after.Failed, after.Superseded
-	before.Stale = after.Stale
+	before.Stale, before.Repeated = after.Stale, after.Repeated
 	before.Held, before.Oldest, before.Quarantined = after.Held, after.Oldest, after.Quarantined
 	reply.Counted = after.Entries()
 
@@ -174,6 +174,6 @@ const recountSQL = `
 SELECT status,
   coalesce(before_fresh, 0), coalesce(before_retrying, 0), coalesce(before_claimed, 0), coalesce(before_dead, 0),
   coalesce(fresh, 0), coalesce(retrying, 0), coalesce(claimed, 0), coalesce(dead, 0),
-  coalesce(processed, 0), coalesce(failed, 0), coalesce(superseded, 0), coalesce(stale, 0), coalesce(held, 0), oldest,
+  coalesce(processed, 0), coalesce(failed, 0), coalesce(superseded, 0), coalesce(stale, 0), coalesce(repeated, 0), coalesce(held, 0), oldest,
   (SELECT count(*) FROM {schema}.quarantine x WHERE x.shard = {schema}.find_shard($1, $2))
 FROM {schema}.recount($1, $2)`

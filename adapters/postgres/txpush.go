@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -46,6 +47,9 @@ type inboxEntry struct {
 	// Urgent is true if it merges by core.Earliest.
 	Urgent bool      `json:"urgent,omitempty"`
 	Tags   core.Tags `json:"tags,omitempty"`
+	// Once is for how long it is accepted once, in microseconds, and OnceKey its key.
+	Once    int64  `json:"once,omitempty"`
+	OnceKey string `json:"once_key,omitempty"`
 }
 
 // pushTxSQL puts entries into the inbox, and returns a status and the time. It names the schema of
@@ -64,7 +68,7 @@ FROM {schema}.push_in_tx(p_queue => $1::pg_catalog.text, p_shards => $2::int, p_
 func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.Entry) (core.Instant, error) {
 	rows := make([]inboxEntry, len(entries))
 	for i := range entries {
-		rows[i] = newInboxEntry(&entries[i], r.Shards)
+		rows[i] = newInboxEntry(&entries[i], r)
 	}
 
 	notified, others := t.wakes(r.Queue, rows)
@@ -118,9 +122,9 @@ func (t *Tx) wakes(queue string, rows []inboxEntry) (notified string, others map
 	return "{" + strings.Join(indexes, ",") + "}", others
 }
 
-func newInboxEntry(e *core.Entry, shards int) inboxEntry {
+func newInboxEntry(e *core.Entry, r *ports.PushRequest) inboxEntry {
 	row := inboxEntry{
-		Shard:  core.ShardOf(e.ID, shards),
+		Shard:  core.ShardOf(e.ID, r.Shards),
 		ID:     e.ID,
 		Data:   e.Payload.Data,
 		Meta:   e.Meta,
@@ -132,6 +136,9 @@ func newInboxEntry(e *core.Entry, shards int) inboxEntry {
 
 	if at, fixed := e.When.Fixed(); fixed {
 		row.At, row.In = &at, 0
+	}
+	if key, once := onceArgs(e, r.Stamped); once != nil {
+		row.Once, row.OnceKey = *once, hex.EncodeToString(key)
 	}
 	if row.Data == nil {
 		row.Data = []byte{}

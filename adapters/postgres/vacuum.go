@@ -113,7 +113,7 @@ func ownTables(g tableGroup) []string {
 	}
 	return []string{
 		"actions", "claimed", "count_changes", "day_records", "dead_groups", "dead_letter_payloads",
-		"dead_letters", "identity", "inbox", "limiters", "minute_records", "nodes", "past", "permits", "quarantine", "queues",
+		"dead_letters", "identity", "inbox", "limiters", "minute_records", "nodes", "once", "past", "permits", "quarantine", "queues",
 		"schedule_names", "schedules", "shards", "tracked", "turn_log",
 	}
 }

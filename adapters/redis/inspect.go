@@ -126,7 +126,7 @@ func (s *Store) statsCalls(shard core.Shard) []exchange.Call {
 		s.read(shard, "hlen", keyClaims), s.read(shard, "hlen", keyDead), s.read(shard, "hlen", keyAside),
 		s.read(shard, "zrange", keyReady, 0, 0, "withscores"), s.read(shard, "zrange", keyParked, 0, 0, "withscores"),
 		s.read(shard, "hmget", keyLease,
-			"processed", "failed", "superseded", "stale", "early", "held", "owner", "token", "expires"),
+			"processed", "failed", "superseded", "stale", "repeated", "early", "held", "owner", "token", "expires"),
 	}
 }
 
@@ -150,8 +150,9 @@ func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, e
 	}
 
 	lease := r.List()
-	stats.Processed, stats.Failed, stats.Superseded, stats.Stale, early =
-		lease.Number(), lease.Number(), lease.Number(), lease.Number(), core.Instant(lease.Number())
+	stats.Processed, stats.Failed = lease.Number(), lease.Number()
+	stats.Superseded, stats.Stale, stats.Repeated = lease.Number(), lease.Number(), lease.Number()
+	early = core.Instant(lease.Number())
 	if held := lease.Number() == 1; held {
 		stats.Owner, stats.Token, stats.ExpiresAt = lease.Text(), lease.Number(), core.Instant(lease.Number())
 	}
@@ -174,6 +175,7 @@ func parseCounts(r *record.Reply) ports.Counts {
 		Superseded:  r.Int(),
 		Held:        r.Int(),
 		Stale:       r.Int(),
+		Repeated:    r.Int(),
 	}
 }
 

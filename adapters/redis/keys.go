@@ -34,6 +34,7 @@ const (
 	keyPast
 	keyPastByTime
 	keyResults
+	keyOnce
 	allKeys
 )
 
@@ -45,13 +46,13 @@ const (
 	jobKeys   = keyAside + 1
 )
 
-// keySuffixes are the names of the keys within a shard, the same as in lua/lib/shard.lua and
-// lua/lib/schedules.lua and lua/lib/past.lua. There are also p: and an id, its payloads if they are
+// keySuffixes are the names of the keys within a shard, the same as in lua/lib/shard.lua,
+// lua/lib/schedules.lua, lua/lib/past.lua and lua/push/push.lua. There are also p: and an id, its payloads if they are
 // many; d: and an id, those of its dead letter; q: and its key, those of a set-aside record; and g:
 // and the name of a group, its dead letters by time.
 var keySuffixes = [allKeys]string{
 	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "xg", "l", "k", "q", "s", "st", "sn",
-	"o", "ot", "or",
+	"o", "ot", "or", "on",
 }
 
 // channelSuffix is the name of the shard's channel for wake-ups.

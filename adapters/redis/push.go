@@ -2,8 +2,8 @@ package redis
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
@@ -100,7 +100,7 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 		ids += len(e.ID)
 	}
 
-	args := make([]any, 3, 3+2*len(list))
+	args := make([]any, 3, 4+2*len(list))
 	args[0], args[1], args[2] = p.now, layoutText(p.asked), terms(p.r, list)
 
 	// All entries share one buffer, so a push allocates once for them.
@@ -109,6 +109,9 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 		e, from := &p.r.Entries[at.Position], len(buffer)
 		buffer = record.AppendPushed(buffer, &e.Payload, e.Tags)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
+	}
+	if once := onceTimes(p.r, list); once != nil {
+		args, size = append(args, once), size+len(once)
 	}
 
 	return exchange.Call{
@@ -125,10 +128,12 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 // terms returns, for the script, the push rule and the times of the entries of a list. It is empty
 // in the usual case.
 func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
-	now := !slices.ContainsFunc(list, func(at storekit.Routed) bool {
-		return r.Entries[at.Position].When != core.When{}
-	})
-	if now && r.Rule.Kind == core.Keep && !r.DropStale {
+	now, once := true, false
+	for _, at := range list {
+		e := &r.Entries[at.Position]
+		now, once = now && e.When == core.When{}, once || e.OnceIn > 0
+	}
+	if now && r.Rule.Kind == core.Keep && !r.DropStale && !once {
 		return nil
 	}
 
@@ -136,12 +141,35 @@ func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 	if r.DropStale {
 		b = append(b, '~')
 	}
+	if once {
+		b = append(b, '#')
+	}
 	b = fmt.Appendf(b, "%d %d", r.Rule.Kind, r.Rule.MaxDelay().Microseconds())
 	if now {
 		return b
 	}
 	for _, at := range list {
 		b = appendWhen(b, r.Entries[at.Position].When)
+	}
+	return b
+}
+
+// onceTimes returns the keys and the times of OnceIn of the entries of a list, as lua/push/push.lua
+// reads them: 24 bytes for each entry, zero for one without OnceIn. It is nil if none has OnceIn.
+func onceTimes(r *ports.PushRequest, list []storekit.Routed) []byte {
+	const size = 24
+	var b []byte
+	for k, at := range list {
+		e := &r.Entries[at.Position]
+		if e.OnceIn == 0 {
+			continue
+		}
+		if b == nil {
+			b = make([]byte, size*len(list))
+		}
+		key := e.OnceKey(r.Stamped)
+		copy(b[size*k:], key[:])
+		binary.BigEndian.PutUint64(b[size*k+len(key):], uint64(e.OnceIn.Microseconds()))
 	}
 	return b
 }
@@ -213,9 +241,10 @@ func (p *pushing) pushed(
 	case "met":
 		met.Now, stored = core.Instant(reply.Int()), int(reply.Int())
 		met.New, met.Merged, met.Superseded = int(reply.Int()), int(reply.Int()), int(reply.Int())
-		met.Stale = int(reply.Int())
-		met.Duplicate = stored - met.New - met.Merged - met.Superseded - met.Stale
-		if stored < 1 || stored > given || min(met.New, met.Merged, met.Duplicate, met.Superseded, met.Stale) < 0 {
+		met.Stale, met.Repeated = int(reply.Int()), int(reply.Int())
+		met.Duplicate = stored - met.New - met.Merged - met.Superseded - met.Stale - met.Repeated
+		if stored < 1 || stored > given ||
+			min(met.New, met.Merged, met.Duplicate, met.Superseded, met.Stale, met.Repeated) < 0 {
 			return met, 0, record.ErrReply
 		}
 		return met, stored, reply.Err()

@@ -155,7 +155,7 @@ func (a *app) push() *cobra.Command {
 	var layout layoutFlags
 	var score float64
 	var at string
-	var in, urgent time.Duration
+	var in, urgent, once time.Duration
 	var tags []string
 	var canonicalJSON bool
 	c := a.command(
@@ -177,6 +177,8 @@ func (a *app) push() *cobra.Command {
 	f.DurationVar(&in, "in", 0, "the job may run after this time from now")
 	f.DurationVar(&urgent, "urgent", 0,
 		"overtake the jobs that became due up to this time earlier, at most 24h; not with --at or --in")
+	f.DurationVar(&once, "once-in", 0,
+		"drop it if an equal payload was pushed for the id with --once-in or OnceIn, whose time has not passed; at least 1s")
 	f.StringArrayVar(&tags, "tag", nil, "add this `TAG` to the job; may be repeated, up to 8 tags")
 
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -200,6 +202,11 @@ func (a *app) push() *cobra.Command {
 			}
 			entry.When = core.Urgent(urgent)
 		}
+
+		if f.Changed("once-in") && once == 0 {
+			return usage(cmd, fmt.Errorf("--once-in 0; give at least %v, or leave it out", core.MinOnce))
+		}
+		entry.OnceIn = once
 
 		data, there, err := payload.bytes(a.stdin)
 		if err == nil {
@@ -229,6 +236,7 @@ var pushedColumns = columns[ports.PushReply]{
 	{"merged", false, func(r *ports.PushReply) any { return r.Merged }},
 	{"duplicate", false, func(r *ports.PushReply) any { return r.Duplicate }},
 	{"superseded", true, func(r *ports.PushReply) any { return r.Superseded }},
+	{"repeated", true, func(r *ports.PushReply) any { return r.Repeated }},
 }
 
 func (a *app) pushEntry(ctx context.Context, name string, layout *layoutFlags, entry core.Entry) error {
@@ -246,7 +254,8 @@ func (a *app) pushEntry(ctx context.Context, name string, layout *layoutFlags, e
 
 	entry.Payload = queue.Merge.Stored(entry.Payload)
 	reply, err := a.backend.Store.Push(ctx, ports.PushRequest{
-		Queue: queue.Name, Shards: queue.Shards, Generation: queue.Generation, Entries: []core.Entry{entry},
+		Queue: queue.Name, Shards: queue.Shards, Generation: queue.Generation,
+		Stamped: queue.Merge.Same == core.SamePush, Entries: []core.Entry{entry},
 	})
 	if err != nil {
 		return err

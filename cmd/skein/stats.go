@@ -32,6 +32,7 @@ var countColumns = columns[inspect.Counts]{
 	{"failed", false, func(c *inspect.Counts) any { return c.Failed }},
 	{"superseded", true, func(c *inspect.Counts) any { return c.Superseded }},
 	{"stale", true, func(c *inspect.Counts) any { return c.Stale }},
+	{"repeated", true, func(c *inspect.Counts) any { return c.Repeated }},
 	{"oldest", true, func(c *inspect.Counts) any { return c.Oldest }},
 }
 

@@ -133,7 +133,7 @@ func TestAWatchKeepsToTheColumnsOfATerminal(t *testing.T) {
 		{80, "orders", "table", 80, 10, "LAG", "PROCESSED"},
 		{80, strings.Repeat("orders-", 18), "table", 80, 0, string(cutSign), "MORGUE"},
 		{200, "orders", "table", 200, all, "PROCESSED", "QUARANTINED"},
-		{80, "orders", "wide", 1000, all + 13, "QUARANTINED", string(cutSign)},
+		{80, "orders", "wide", 1000, all + 14, "QUARANTINED", string(cutSign)},
 	} {
 		store := memory.New(memory.Options{})
 		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: tt.queue, Shards: 5})

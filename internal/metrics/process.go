@@ -120,7 +120,7 @@ func ofJobs() []Metric {
 			Unit:      "payloads",
 			Labels:    []Label{queue(), one("met", "new", "merged", "duplicate")},
 			Help: "Pushed payloads: new, which made a job; merged, into a queued job; or duplicate, which were " +
-				"already in it, superseded at once, or stale. Pushes in a caller's transaction are not counted.",
+				"already in it, superseded at once, stale, or repeated. Pushes in a caller's transaction are not counted.",
 		},
 		{
 			Name:      "skein_push_duration_seconds",

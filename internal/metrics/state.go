@@ -163,6 +163,16 @@ func ofQueues() []Metric {
 				"their score was done.",
 		},
 		{
+			Name:   "skein_queue_repeated_total",
+			Type:   Counter,
+			Source: Store,
+			By:     "Stats",
+			Unit:   "payloads",
+			Labels: []Label{queue()},
+			Help: "Payloads that were dropped since the queue began, because an equal one was accepted for their id " +
+				"within the time of its push.",
+		},
+		{
 			Name:   "skein_queue_paused",
 			Type:   Gauge,
 			Source: Store,

@@ -65,7 +65,7 @@ var house = []room{
 	{"conformance/internal/cases/look", []string{"conformance/internal/env", "core", "ports"}},
 	{"conformance/internal/cases/merge", []string{"conformance/internal/env", "core", "ports", "internal/vectors"}},
 	{"internal/vectors", nil},
-	{"conformance/internal/cases/push", []string{"conformance/internal/env", "core", "ports"}},
+	{"conformance/internal/cases/push", []string{"conformance/internal/env", "core", "ports", "internal/vectors"}},
 	{"conformance/internal/cases/calendar", []string{"conformance/internal/env", "core", "ports"}},
 	{"conformance/internal/cases/registry", []string{"conformance/internal/env", "core", "ports", "internal/vectors"}},
 	{"conformance/internal/cases/step", []string{"conformance/internal/env", "core", "ports"}},

@@ -39,6 +39,7 @@ type PushEntry struct {
 	At         *time.Time `json:"at,omitempty" doc:"when a new job may run; by default now"`
 	In         *float64   `json:"in_seconds,omitempty" doc:"the same, from now by the store's clock"`
 	Urgent     *float64   `json:"urgent_seconds,omitempty" doc:"overtake the jobs that became due up to this time earlier, 0.001 to 86400; without at and in_seconds"`
+	OnceIn     *float64   `json:"once_in_seconds,omitempty" doc:"drop the entry if an equal payload was pushed for the id with such a time, which has not passed, 1 to 315360000"`
 	Tags       []string   `json:"tags,omitempty" doc:"tags to find the job by, at most 8 of at most 64 bytes"`
 	Meta       *string    `json:"meta,omitempty" doc:"at most 256 bytes that are kept with the payload, such as a trace context"`
 	MetaBase64 *string    `json:"meta_base64,omitempty" doc:"the same in standard Base64"`
@@ -50,6 +51,7 @@ type PushReply struct {
 	Merged     int       `json:"merged" doc:"entries that added a payload to a queued job"`
 	Duplicate  int       `json:"duplicate" doc:"entries whose queued job had an equal payload already"`
 	Superseded int       `json:"superseded" doc:"entries that were dropped by the merge rule, since the job keeps payloads with higher scores"`
+	Repeated   int       `json:"repeated" doc:"entries that were dropped, since an equal one was accepted before and its once_in_seconds have not passed"`
 	Now        time.Time `json:"now" doc:"the store's clock at the push"`
 }
 
@@ -89,6 +91,7 @@ func (c *call) push(b *PushBody) (*PushReply, error) {
 		Merged:     pushed.Merged,
 		Duplicate:  pushed.Duplicate,
 		Superseded: pushed.Superseded,
+		Repeated:   pushed.Repeated,
 		Now:        pushed.Now,
 	}, nil
 }
@@ -137,6 +140,9 @@ func (c *call) pushEntry(from *PushEntry, to *core.Entry) (err error) {
 		to.Score = core.NormalScore(*from.Score)
 	}
 	if to.When, err = from.when(); err != nil {
+		return err
+	}
+	if to.OnceIn, err = from.once(); err != nil {
 		return err
 	}
 	if to.Tags, err = core.NewTags(from.Tags...); err != nil {
@@ -195,6 +201,17 @@ func (e *PushEntry) when() (when core.When, err error) {
 		return core.Urgent(d), err
 	}
 	return when, nil
+}
+
+// once returns the time in which the entry is accepted once, 0 if it always is.
+func (e *PushEntry) once() (d time.Duration, err error) {
+	if e.OnceIn == nil {
+		return 0, nil
+	}
+	if d, err = seconds("once_in_seconds", *e.OnceIn); err == nil && d == 0 {
+		err = ProblemBadRequest.With("once_in_seconds is 0; give 1 to %d, or omit it", int(core.MaxOnce.Seconds()))
+	}
+	return d, err
 }
 
 // instantOf returns a time in microseconds. It refuses a time that no job may have.

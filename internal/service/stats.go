@@ -31,6 +31,7 @@ type Counts struct {
 	Failed       int64     `json:"failed" doc:"jobs that failed or were buried since the queue began"`
 	Superseded   int64     `json:"superseded" doc:"payloads that the merge rule has dropped since the queue began"`
 	Stale        int64     `json:"stale" doc:"payloads that were dropped since the queue began, because a payload of their id with at least their score was done"`
+	Repeated     int64     `json:"repeated" doc:"payloads that were dropped since the queue began, because an equal one was accepted for their id within the time of its push"`
 	Oldest       time.Time `json:"oldest,omitzero" doc:"when the queued job that has waited longest began to wait or, if none waits, when the first one becomes due; absent if no job is queued, or if all are held"`
 }
 
@@ -50,6 +51,7 @@ func countsOf(c *inspect.Counts) Counts {
 		Failed:       c.Failed,
 		Superseded:   c.Superseded,
 		Stale:        c.Stale,
+		Repeated:     c.Repeated,
 		Oldest:       c.Oldest.UTC(),
 	}
 }
@@ -78,6 +80,7 @@ func (c *Counts) Add(o Counts) {
 		{&c.Failed, o.Failed},
 		{&c.Superseded, o.Superseded},
 		{&c.Stale, o.Stale},
+		{&c.Repeated, o.Repeated},
 	} {
 		*sum.into += sum.of
 	}

@@ -45,6 +45,7 @@ func (s *shard) clone() *shard {
 	c := *s
 	c.queued, c.claimed, c.dead = maps.Clone(s.queued), maps.Clone(s.claimed), maps.Clone(s.dead)
 	c.groups, c.schedules, c.past = maps.Clone(s.groups), maps.Clone(s.schedules), maps.Clone(s.past)
+	c.once = maps.Clone(s.once)
 	c.lease.orphans, c.lease.handedOver = slices.Clone(s.lease.orphans), maps.Clone(s.lease.handedOver)
 	return &c
 }

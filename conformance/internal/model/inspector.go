@@ -82,6 +82,7 @@ func (s *shard) counts() ports.Counts {
 
 		Superseded: s.superseded,
 		Stale:      s.stale,
+		Repeated:   s.repeated,
 	}
 
 	for _, job := range s.queued {
@@ -110,6 +111,7 @@ func sum(a, b ports.Counts) ports.Counts {
 
 		Superseded: a.Superseded + b.Superseded,
 		Stale:      a.Stale + b.Stale,
+		Repeated:   a.Repeated + b.Repeated,
 		Held:       a.Held + b.Held,
 	}
 }

@@ -53,9 +53,11 @@ type shard struct {
 	schedules  map[core.ScheduleKey]core.Schedule
 	past       map[string]core.Past
 	pastAge    time.Duration
+	once       map[core.OnceKey]core.Instant
 	rule       core.MergeRule
 	superseded int64
 	stale      int64
+	repeated   int64
 	processed  int64
 	failed     int64
 }

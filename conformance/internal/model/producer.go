@@ -65,6 +65,7 @@ func newQueue(r ports.DeclareRequest) *queue {
 
 			schedules: map[core.ScheduleKey]core.Schedule{},
 			past:      map[string]core.Past{},
+			once:      map[core.OnceKey]core.Instant{},
 		})
 	}
 	return q
@@ -96,6 +97,12 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 			remaining = remaining[1:]
 			continue
 		}
+		if !sh.accept(&remaining[0], r.Stamped, reply.Now) {
+			sh.repeated++
+			reply.Repeated++
+			remaining = remaining[1:]
+			continue
+		}
 
 		n := alike(remaining, r.DropStale)
 		sh.push(remaining[:n], r.Rule, &reply)
@@ -104,12 +111,25 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	return reply, nil
 }
 
+// accept reports whether an entry is no repeat, and remembers it if it has OnceIn.
+func (s *shard) accept(e *core.Entry, stamped bool, now core.Instant) bool {
+	if e.OnceIn == 0 {
+		return true
+	}
+	key := e.OnceKey(stamped)
+	if core.Repeats(s.once[key], now) {
+		return false
+	}
+	s.once[key] = e.OnceUntil(now)
+	return true
+}
+
 // alike returns the number of leading entries with the same id, time and tags. They merge together,
-// because it would take long to merge each one with all payloads of the job. Those of a push that
-// drops stale ones don't merge together.
+// because it would take long to merge each one with all payloads of the job. Entries that may be
+// dropped, as stale or as repeats, don't merge together.
 func alike(entries []core.Entry, single bool) int {
 	n := 1
-	for !single && n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When &&
+	for !single && n < len(entries) && entries[n].OnceIn == 0 && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When &&
 		entries[n].Tags == entries[0].Tags {
 		n++
 	}

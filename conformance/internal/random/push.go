@@ -72,6 +72,7 @@ func (d *driver) push() {
 	}
 
 	r.DropStale = pick(d, "drop stale", false, false, true)
+	r.Stamped = rarely(d, "stamped")
 
 	for range pick(d, "entries", 1, 1, 2, 4) {
 		r.Entries = append(r.Entries, d.entry())
@@ -124,6 +125,8 @@ func (d *driver) entry() core.Entry {
 		e.Meta = []byte(meta)
 	}
 	e.Tags = d.tags()
+	// Its time never ends: the clock steps back, and a store may remember what has ended, or not.
+	e.OnceIn = pick(d, "once in", 0, 0, 0, core.MaxOnce)
 	return e
 }
 

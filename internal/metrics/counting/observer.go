@@ -102,13 +102,13 @@ func (o *Observer) Pushed(_ context.Context, e ports.PushEvent) {
 	add(q.pushes, pushResult(&e), 1)
 	add(q.met, "new", e.New)
 	add(q.met, "merged", e.Merged)
-	add(q.met, "duplicate", e.Duplicate+e.Superseded+e.Stale)
+	add(q.met, "duplicate", e.Duplicate+e.Superseded+e.Stale+e.Repeated)
 	q.pushDuration.Observe(e.Took.Seconds())
 }
 
 func pushResult(e *ports.PushEvent) string {
 	switch {
-	case e.Err == nil && e.Entries > 0 && e.New+e.Merged+e.Duplicate+e.Superseded+e.Stale == 0:
+	case e.Err == nil && e.Entries > 0 && e.New+e.Merged+e.Duplicate+e.Superseded+e.Stale+e.Repeated == 0:
 		return "in_tx" // other pushes report for each entry what it met
 	case e.Err == nil:
 		return "stored"

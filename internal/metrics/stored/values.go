@@ -39,6 +39,7 @@ func (put sink) queues(v *view) {
 		put("skein_queue_failed_total", float64(q.Failed), name)
 		put("skein_queue_superseded_total", float64(q.Superseded), name)
 		put("skein_queue_stale_total", float64(q.Stale), name)
+		put("skein_queue_repeated_total", float64(q.Repeated), name)
 		put.bool("skein_queue_paused", q.Queue.Paused, name)
 		put.settings(q)
 		put.shards(q)

@@ -19,6 +19,7 @@
 --     turns.
 --   superseded: the count of payloads that the merge rule has dropped. lib/items.lua.
 --   stale: the count of stale payloads that were dropped. turn.lua, push.lua.
+--   repeated: the count of entries that were dropped as repeats. push.lua.
 --   large: not '' once a turn of this token has claimed a job that has a note. acquire, both turns.
 --   noted: the token of the last lease whose holder kept notes. If that is not token, the notes
 --     are invalid. acquire.

@@ -12,4 +12,4 @@ return {clock(ARGV[1]), call('EXISTS', KEYS[1]),
   call('ZCOUNT', KEYS[5], '9007199254740992', '+inf'),
   call('HLEN', KEYS[6]), call('HLEN', KEYS[7]), call('HLEN', KEYS[8]),
   call('ZRANGE', KEYS[9], 0, 0, 'WITHSCORES'), call('ZRANGE', KEYS[10], 0, 0, 'WITHSCORES'),
-  call('HMGET', KEYS[11], 'processed', 'failed', 'superseded', 'stale', 'early', 'held', 'owner', 'token', 'expires')}
+  call('HMGET', KEYS[11], 'processed', 'failed', 'superseded', 'stale', 'repeated', 'early', 'held', 'owner', 'token', 'expires')}

@@ -2,6 +2,7 @@
 //
 //   - push.go is about what pushes store and report.
 //   - urgent.go is about urgent entries, which overtake jobs that became due earlier.
+//   - once.go is about entries that are accepted once within a time.
 //   - input.go is about odd and invalid ids, payloads, times and texts in requests of all kinds.
 package push
 
@@ -12,6 +13,7 @@ func Groups() []env.Group {
 	return []env.Group{
 		{Name: "push", Cases: pushCases()},
 		{Name: "urgent", Cases: urgentCases()},
+		{Name: "once", Cases: onceCases()},
 		{Name: "input", Cases: inputCases()},
 	}
 }

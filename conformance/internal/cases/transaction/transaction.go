@@ -224,6 +224,66 @@ func transactionMarks(e *env.Env) {
 	sameMarks(e, "that turns have removed", core.Mark{}, core.Mark{}, 2)
 }
 
+const ruleOnce = "RULES 17: a push in a transaction is decided when it is merged, as if it came at its own time"
+
+// once returns an entry with a time of a minute.
+func once(id, data string) core.Entry {
+	en := env.Entry(id, data, 1)
+	en.OnceIn = time.Minute
+	return en
+}
+
+func transactionOnce(e *env.Env) {
+	// What an open transaction has pushed is not remembered yet.
+	tx := begin(e)
+	_, err := tx.Push(e.Ctx, e.PushRequest(env.Orders, once("open", "p")))
+	e.Must(err, "Push in a transaction")
+	e.Met("a push meanwhile", e.PushRequest(env.Orders, once("open", "p")), ports.PushReply{New: 1})
+	e.ByIDs(e.Store.Delete, "open")
+	e.Must(tx.Commit(e.Ctx), "Commit")
+	e.Same("the queue after the commit", e.QueuedIDs(), nil)
+	e.CountedOnce("how many are repeats at first", e.Counts().Repeated, int64(1))
+
+	pushWithin(e, once("a", "p"), once("a", "q"), once("a", "p"))
+	pushWithin(e, once("a", "q"), once("b", "p"))
+	e.Same("the queue", e.QueuedIDs(), []string{"a", "b"})
+	e.Same("the payloads", e.Queued("a").Payloads, []core.Payload{env.Pay("p", 1), env.Pay("q", 1)})
+	e.CountedOnce("how many are repeats", e.Counts().Repeated, int64(3))
+
+	// Whatever became of them, also for other pushes.
+	h := e.Acquire("n1")
+	h.Settle(env.SettleAll(h.Claim(2), env.Done)...)
+	e.Clock.Advance(time.Second)
+	pushWithin(e, once("a", "p"), once("b", "p"))
+	e.Same("the queue after repeats", e.QueuedIDs(), nil)
+	e.CountedOnce("how many are repeats then", e.Counts().Repeated, int64(5))
+	e.Met("a push outside", e.PushRequest(env.Orders, once("a", "p")), ports.PushReply{Repeated: 1})
+	e.Push(once("c", "p"))
+	pushWithin(e, once("c", "p"), env.Entry("d", "p", 1))
+	e.CountedOnce("how many are repeats of another push", e.Counts().Repeated, int64(7))
+
+	e.Clock.Advance(time.Minute)
+	pushWithin(e, once("a", "p"))
+	e.Same("the queue after the time", e.QueuedIDs(), []string{"c", "d", "a"})
+}
+
+// transactionOnceMany pushes more entries than one call merges.
+func transactionOnceMany(e *env.Env) {
+	const n = 2 * ports.MaxPush
+	var entries []core.Entry
+	for i := range n {
+		entries = append(entries, once(fmt.Sprint("id", i%10), fmt.Sprint("p", i)))
+	}
+	h := e.Acquire("n1")
+	pushWithin(e, entries...)
+	pushWithin(e, append(entries, once("other", "p"))...)
+	e.Same("the number of jobs at first", len(e.QueuedIDs()), 11)
+	h.Settle(env.SettleAll(h.Claim(2), env.Done)...)
+	pushWithin(e, entries...)
+	e.Same("the number of jobs", len(e.QueuedIDs()), 9)
+	e.CountedOnce("how many are repeats", e.Counts().Repeated, int64(2*n))
+}
+
 func transactionPast(e *env.Env) {
 	e.PushIDs("a", "b")
 	h := e.Acquire("n1")
@@ -400,6 +460,20 @@ func transactionCases() []env.Case {
 		},
 		{Name: "records a job that is done", Rule: rulePast, Check: transactionPast},
 		{Name: "raises marks", Rule: ruleMark, Check: transactionMarks},
+		{Name: "drops repeats", Rule: ruleOnce, Check: transactionOnce},
+		{
+			Name:  "drops repeats of many entries",
+			Rule:  ruleOnce,
+			Check: transactionOnceMany,
+		},
+		{
+			Name: "drops repeats in a queue with a merge rule",
+			Rule: ruleOnce,
+			Check: func(e *env.Env) {
+				e.By(core.MergeRule{Stays: core.Highest})
+				transactionOnce(e)
+			},
+		},
 		{
 			Name:  "keeps the backoff of a job put back",
 			Rule:  "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay",

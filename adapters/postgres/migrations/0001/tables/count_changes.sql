@@ -10,6 +10,7 @@ CREATE TABLE {schema}.count_changes (
   failed     int NOT NULL,
   superseded int NOT NULL DEFAULT 0,
   stale      int NOT NULL DEFAULT 0,
+  repeated   int NOT NULL DEFAULT 0,
   past       int NOT NULL DEFAULT 0,
   past_bytes bigint NOT NULL DEFAULT 0,
   tx         xid8 NOT NULL DEFAULT pg_current_xact_id()

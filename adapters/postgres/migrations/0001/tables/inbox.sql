@@ -20,6 +20,8 @@ CREATE TABLE {schema}.inbox (
   slot        text,
   data        bytea NOT NULL DEFAULT '',
   meta        bytea,
+  once        bigint,
+  once_key    uuid,
   letter      {schema}.dead_letters,
   -- Within 0 and core.MaxInstant; NaN is larger than all.
   CONSTRAINT inbox_times CHECK (perform_at BETWEEN 0 AND 9007199254740992 AND first_push BETWEEN 0 AND 9007199254740992
@@ -37,4 +39,5 @@ CREATE INDEX inbox_settled ON {schema}.inbox ((shard + 0), id, tx, seq) WHERE ki
 COMMENT ON COLUMN {schema}.inbox.rule IS 'core.RuleKind: 0 Keep, 1 Earliest, 2 Debounce';
 COMMENT ON COLUMN {schema}.inbox.rule_limit IS 'How far Debounce may move a job away from its first push';
 COMMENT ON COLUMN {schema}.inbox.perform_at IS 'Of a job, as jobs.perform_at. The columns of jobs have their default values where a payload is buried';
+COMMENT ON COLUMN {schema}.inbox.once IS 'For how long the entry is accepted once, in microseconds; NULL if it always is; and once_key is its key, as in once';
 COMMENT ON COLUMN {schema}.inbox.letter IS 'The dead letter that the payload is buried in; NULL of others. A migration that adds a column to dead_letters has to set it here too';

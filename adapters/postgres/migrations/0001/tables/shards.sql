@@ -30,6 +30,7 @@ CREATE TABLE {schema}.shards (
   failed      bigint NOT NULL DEFAULT 0,
   superseded  bigint NOT NULL DEFAULT 0,
   stale       bigint NOT NULL DEFAULT 0,
+  repeated    bigint NOT NULL DEFAULT 0,
   past        bigint NOT NULL DEFAULT 0,
   past_bytes  bigint NOT NULL DEFAULT 0,
   past_age    bigint NOT NULL DEFAULT 0,
@@ -55,6 +56,7 @@ COMMENT ON COLUMN {schema}.shards.floor IS 'No claimable job is due before it, b
 COMMENT ON COLUMN {schema}.shards.rescan IS 'When to look for such jobs again, below the floor';
 COMMENT ON COLUMN {schema}.shards.superseded IS 'How many payloads the merge rule has dropped';
 COMMENT ON COLUMN {schema}.shards.stale IS 'How many stale payloads were dropped';
+COMMENT ON COLUMN {schema}.shards.repeated IS 'How many entries were dropped as repeats';
 COMMENT ON COLUMN {schema}.shards.past IS 'How many records of ids it has, marks included';
 COMMENT ON COLUMN {schema}.shards.past_bytes IS 'The bytes of their results';
 COMMENT ON COLUMN {schema}.shards.past_age IS 'For how long the last turn that has kept records keeps them, in microseconds';

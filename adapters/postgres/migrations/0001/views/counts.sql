@@ -9,6 +9,7 @@ SELECT s.id AS shard,
   s.failed + coalesce(t.failed, 0) + coalesce(a.failed, 0) AS failed,
   s.superseded + coalesce(a.superseded, 0) AS superseded,
   s.stale + coalesce(a.stale, 0) AS stale,
+  s.repeated + coalesce(a.repeated, 0) AS repeated,
   s.past + coalesce(t.past, 0) + coalesce(a.past, 0) AS past,
   s.past_bytes + coalesce(t.past_bytes, 0) + coalesce(a.past_bytes, 0) AS past_bytes
 FROM {schema}.shards s
@@ -23,7 +24,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
   SELECT sum(fresh) AS fresh, sum(retrying) AS retrying, sum(claimed) AS claimed, sum(dead) AS dead,
     sum(processed) AS processed, sum(failed) AS failed, sum(superseded) AS superseded, sum(stale) AS stale,
-    sum(past) AS past, sum(past_bytes) AS past_bytes
+    sum(repeated) AS repeated, sum(past) AS past, sum(past_bytes) AS past_bytes
   FROM (
     SELECT * FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx >= {schema}.scan_from(s.counts_from)
     UNION ALL

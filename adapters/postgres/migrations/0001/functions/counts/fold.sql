@@ -34,6 +34,7 @@ BEGIN
     failed = v_shard.failed + v_log.failed + v_other.failed,
     superseded = v_shard.superseded + v_other.superseded,
     stale = v_shard.stale + v_other.stale,
+    repeated = v_shard.repeated + v_other.repeated,
     past = v_shard.past + v_log.past + v_other.past,
     past_bytes = v_shard.past_bytes + v_log.past_bytes + v_other.past_bytes,
     counts_from = v_other.counts_from, counts_open = v_other.counts_open,

@@ -26,7 +26,7 @@ BEGIN
     UPDATE {schema}.shards s SET
       fresh = s.fresh + v_change.fresh, retrying = s.retrying + v_change.retrying, claimed = s.claimed + v_change.claimed,
       dead = s.dead + v_change.dead, processed = s.processed + v_change.processed, failed = s.failed + v_change.failed, superseded = s.superseded + v_change.superseded,
-      stale = s.stale + v_change.stale,
+      stale = s.stale + v_change.stale, repeated = s.repeated + v_change.repeated,
       past = s.past + v_change.past, past_bytes = s.past_bytes + v_change.past_bytes,
       counts_from = v_change.counts_from, counts_open = v_change.counts_open
     WHERE s.id = v_shard.id;

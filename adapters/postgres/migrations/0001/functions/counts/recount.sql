@@ -6,7 +6,7 @@
 CREATE FUNCTION {schema}.recount(p_queue text, p_index int, OUT status text,
   OUT before_fresh bigint, OUT before_retrying bigint, OUT before_claimed bigint, OUT before_dead bigint,
   OUT fresh bigint, OUT retrying bigint, OUT claimed bigint, OUT dead bigint,
-  OUT processed bigint, OUT failed bigint, OUT superseded bigint, OUT stale bigint, OUT held bigint, OUT oldest bigint)
+  OUT processed bigint, OUT failed bigint, OUT superseded bigint, OUT stale bigint, OUT repeated bigint, OUT held bigint, OUT oldest bigint)
 LANGUAGE plpgsql VOLATILE
 SET jit = off AS {$}
 DECLARE
@@ -35,9 +35,9 @@ BEGIN
       n.past - w.past, n.past_bytes - w.past_bytes FROM was w, is_now n
     WHERE (n.fresh, n.retrying, n.claimed, n.dead, n.past, n.past_bytes) <> (w.fresh, w.retrying, w.claimed, w.dead, w.past, w.past_bytes)
   )
-  SELECT w.fresh, w.retrying, w.claimed, w.dead, n.fresh, n.retrying, n.claimed, n.dead, w.processed, w.failed, w.superseded, w.stale,
+  SELECT w.fresh, w.retrying, w.claimed, w.dead, n.fresh, n.retrying, n.claimed, n.dead, w.processed, w.failed, w.superseded, w.stale, w.repeated,
     {schema}.held(v_shard), (SELECT {schema}.oldest(l.shard, l.floor) FROM {schema}.leases l WHERE l.shard = v_shard)
-  INTO before_fresh, before_retrying, before_claimed, before_dead, fresh, retrying, claimed, dead, processed, failed, superseded, stale, held, oldest
+  INTO before_fresh, before_retrying, before_claimed, before_dead, fresh, retrying, claimed, dead, processed, failed, superseded, stale, repeated, held, oldest
   FROM was w, is_now n;
 
   WITH is_now AS (

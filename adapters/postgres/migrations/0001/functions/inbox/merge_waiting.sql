@@ -1,5 +1,6 @@
 -- Merges what a shard's inbox holds for an id whose job the caller has locked: all of it or
--- nothing. It does so if that is at most p_most rows and p_bytes, or, if p_first, one row. Returns
+-- nothing. It does so if that is at most p_most rows and p_bytes, or, if p_first, one row, and if none
+-- of them is accepted once: that would wait for pushes, which may wait for the job. Returns
 -- whether nothing is left, how many rows it has merged and their size; and fresh, retrying and
 -- earliest as merge does.
 CREATE FUNCTION {schema}.merge_waiting(p_shard int, p_id text, p_most int, p_bytes bigint, p_first boolean,
@@ -9,12 +10,13 @@ SET enable_seqscan = off SET enable_bitmapscan = off AS {$}
 DECLARE
   v_places tid[];
   v_queued {schema}.inbox[];
+  v_once   boolean;
 BEGIN
-  SELECT array_agg(w.place), count(*), coalesce(sum(w.size), 0) INTO v_places, n, size FROM (
-    SELECT i.ctid AS place, octet_length(i.data) AS size FROM {schema}.inbox i
+  SELECT array_agg(w.place), count(*), coalesce(sum(w.size), 0), bool_or(w.once IS NOT NULL) INTO v_places, n, size, v_once FROM (
+    SELECT i.ctid AS place, octet_length(i.data) AS size, i.once FROM {schema}.inbox i
     WHERE i.shard + 0 = p_shard AND i.id = p_id COLLATE "C" AND i.kind IN ('push', 'put_back') LIMIT p_most + 1
   ) w;
-  finished := n = 0 OR n <= p_most AND (n = 1 AND p_first OR size <= p_bytes);
+  finished := n = 0 OR NOT v_once AND n <= p_most AND (n = 1 AND p_first OR size <= p_bytes);
   fresh := 0; retrying := 0;
   IF n = 0 OR NOT finished THEN
     n := 0; size := 0;

@@ -19,4 +19,5 @@ BEGIN
   remaining := {schema}.remaining({schema}.later(now, p_ttl), p_ttl, now);
   paused := v_lease.paused;
   head := {schema}.merge_and_look(v_lease.shard, v_lease.paused, now);
+  PERFORM {schema}.prune_once(v_lease.shard, now);
 END {$};

@@ -48,6 +48,7 @@ BEGIN
   DELETE FROM {schema}.count_changes t WHERE t.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.inbox i WHERE i.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.past p WHERE p.shard BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.once o WHERE o.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.minute_records h WHERE h.queue = v_queue;
   DELETE FROM {schema}.day_records d WHERE d.queue = v_queue;
   DELETE FROM {schema}.permits p WHERE p.queue = v_queue;

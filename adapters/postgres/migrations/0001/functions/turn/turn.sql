@@ -168,6 +168,7 @@ BEGIN
       v_count - v_settled.settled, v_settled.dead, v_settled.processed, v_settled.failed, v_kept.records, v_kept.bytes);
     IF v_fold THEN
       PERFORM {schema}.fold(v_shard.id, v_now, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan);
+      PERFORM {schema}.prune_once(v_shard.id, v_now);
     END IF;
   ELSIF v_log.inbox OR v_claimed.merged OR v_rescan_at IS NOT NULL AND v_log.rescan > v_now + c_slow_push THEN
     PERFORM {schema}.change_counts(v_shard.id, v_settled.fresh + v_claimed.fresh, v_settled.retrying + v_claimed.retrying, v_settled.dead);
