@@ -29,11 +29,15 @@ BEGIN
   ) r;
 
   WITH gone AS (
-    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i AS row, i.kind, i.tx, i.seq, i.id
+    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i AS row, i.kind, i.tx, i.seq, i.id, i.once
   )
   SELECT array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('push', 'put_back')) AS queued,
-    array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried') AS buried, array_agg(id) FILTER (WHERE kind = 'freed') AS freed
+    array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried') AS buried, array_agg(id) FILTER (WHERE kind = 'freed') AS freed,
+    bool_or(once IS NOT NULL) AS once
   INTO v_in FROM gone;
+  IF v_in.once THEN
+    v_in.queued := {schema}.drop_repeats(v_shard, v_in.queued);
+  END IF;
 
   PERFORM {schema}.merge_taken(v_shard, v_in.queued, v_in.buried, v_in.freed);
 END {$};

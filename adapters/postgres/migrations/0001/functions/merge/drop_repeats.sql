@@ -1,5 +1,6 @@
--- Returns the arrivals of a shard without the repeats (docs/rules.md 17), which it counts, and remembers
--- the others that are accepted once.
+-- Returns arrivals that were taken out of a shard's inbox without the repeats (docs/rules.md 17), NULL
+-- if none is left. It counts the repeats, and remembers the others that are accepted once. The caller
+-- has locked no job: see find_repeats.
 CREATE FUNCTION {schema}.drop_repeats(p_shard int, p_arrivals {schema}.inbox[]) RETURNS {schema}.inbox[]
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
@@ -12,8 +13,8 @@ BEGIN
 
   INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed, repeated)
   VALUES (p_shard, 0, 0, 0, 0, 0, cardinality(v_repeats));
-  RETURN ARRAY(
+  RETURN nullif(ARRAY(
     SELECT r.arrival FROM (SELECT a AS arrival, row_number() OVER () AS place FROM unnest(p_arrivals) a) r
     WHERE r.place <> ALL (v_repeats) ORDER BY r.place
-  );
+  ), '{}');
 END {$};

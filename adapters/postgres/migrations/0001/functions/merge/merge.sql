@@ -1,5 +1,4 @@
--- Merges arrivals into a shard's queue, for each id in the order given (docs/rules.md 2), but for those
--- that are repeats (17). Returns
+-- Merges arrivals into a shard's queue, for each id in the order given (docs/rules.md 2). Returns
 -- the change of the counts and the earliest PerformAt of the jobs that it touched. One statement
 -- inserts the first arrival of each id, in order of id; merge_rest then locks nothing new. It also
 -- compares FirstPush, so the row that an arrival met keeps its own until then.
@@ -12,13 +11,6 @@ DECLARE
   v_rest record;
   v_rule int := (SELECT s.merge_rule FROM {schema}.shards s WHERE s.id = p_shard);
 BEGIN
-  IF EXISTS (SELECT FROM unnest(p_arrivals) a WHERE a.once IS NOT NULL) THEN
-    p_arrivals := {schema}.drop_repeats(p_shard, p_arrivals);
-    IF cardinality(p_arrivals) = 0 THEN
-      fresh := 0; retrying := 0;
-      RETURN;
-    END IF;
-  END IF;
   IF v_rule <> 0 THEN
     SELECT m.fresh, m.retrying, m.earliest INTO fresh, retrying, earliest FROM {schema}.merge_by_rule(p_shard, v_rule, p_arrivals) m;
     RETURN;
