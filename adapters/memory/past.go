@@ -54,7 +54,7 @@ func (l *past) raise(id string, m core.Mark, now core.Instant) {
 	if former := l.byID[key]; former != nil {
 		m = m.Raised(core.MarkAt(former.Score))
 	}
-	l.keep(core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score), Raises: true})
+	l.keep(core.Past{ID: key, DoneAt: now, Score: m.Score, Raises: true})
 }
 
 // mark returns the mark of an id.

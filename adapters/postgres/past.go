@@ -163,8 +163,7 @@ func markArg(m core.Mark) *float64 {
 	if !m.OK {
 		return nil
 	}
-	score := core.NormalScore(m.Score)
-	return &score
+	return &m.Score
 }
 
 // marksSQL reads the marks of ids, of those that have one, with their places from 1.

@@ -25,7 +25,7 @@ func (s *shard) raise(id string, m core.Mark, now core.Instant) {
 	if former, ok := s.past[key]; ok {
 		m = m.Raised(core.MarkAt(former.Score))
 	}
-	s.past[key] = core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score), Raises: true}
+	s.past[key] = core.Past{ID: key, DoneAt: now, Score: m.Score, Raises: true}
 }
 
 // mark returns the mark of an id.

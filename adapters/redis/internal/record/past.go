@@ -50,7 +50,7 @@ func MarkText(m core.Mark) []byte {
 	if !m.OK {
 		return nil
 	}
-	return pastText(&core.Past{Score: core.NormalScore(m.Score), Raises: true})
+	return pastText(&core.Past{Score: m.Score, Raises: true})
 }
 
 // markField ends the field of the record of a mark, after its id. No id has it.
