@@ -578,7 +578,8 @@ func allBroken() []brokenStore {
 	return slices.Concat(
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenPendings(), brokenRecounts(),
 		brokenMerges(), brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(),
-		brokenMarks(), brokenTracked(), brokenDays(), brokenIdentity(), brokenCalendars(), brokenSettings(), brokenLimiters(),
+		brokenMarks(), brokenImportedPasts(), brokenTracked(), brokenDays(), brokenIdentity(), brokenCalendars(),
+		brokenSettings(), brokenLimiters(),
 	)
 }
 
