@@ -168,9 +168,9 @@ func (i *Inspector) onAllDeadLetters(
 		})
 	}
 
-	k := &deadKind{action: a, match: dead.match}
+	k := &deadKind{action: a, match: dead.match, whole: dead.match == nil && !a.all.DryRun}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
-		for chunk := range bulk.Refs(convert(chosen, refOf)) {
+		for chunk := range bulk.Refs(convert(chosen, k.refOf)) {
 			if err := onChunk(ctx, a, chunk, stepOn(ctx, shard, step, at.Before)); err != nil {
 				return err
 			}

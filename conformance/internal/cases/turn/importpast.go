@@ -16,7 +16,7 @@ const (
 	ruleImportPast  = "Import: a record keeps its fields and its Result"
 	ruleImportMarks = "Import: of two marks of an id that are kept beside its records " +
 		"the higher score and the later time stay"
-	rulePastMarks   = "Past: with Marks it lists the marks that are kept beside records"
+	rulePastMarks = "Past: with Marks it lists the marks that are kept beside records"
 )
 
 // importPastCases are about records and marks of another queue.
