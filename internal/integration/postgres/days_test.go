@@ -23,8 +23,8 @@ func TestPostgresNewDaysAreCreatedInOneOrder(t *testing.T) {
 	w.must(w.pool.QueryRow(t.Context(), `SELECT array_agg(id ORDER BY id) FROM `+w.schema+`.queues`).Scan(&queues))
 	first, last := queues[0], queues[1]
 
-	insert := fmt.Sprintf(`INSERT INTO %s.day_records (queue, day, sums) VALUES ($1, $2, array_fill(0::float8, ARRAY[134]))`,
-		w.schema)
+	insert := `INSERT INTO ` + w.schema + `.day_records (queue, day, sums)
+		VALUES ($1, $2, array_fill(0::float8, ARRAY[134]))`
 	record := func(at int, owner string, queues ...int) error {
 		_, err := w.pool.Exec(t.Context(), `SELECT `+w.schema+`.record($1, NULL, '{}', '{}', '{}', '{}', '{}',
 			$2::int[], ARRAY[$3, $3]::bigint[], array_fill(1::float8, ARRAY[2 * 134]))`, owner, queues, at)
