@@ -32,7 +32,10 @@ func (s Stale) Validate(rule MergeRule, keep KeepPast) error {
 
 // Mark is the highest score of the payloads of an id that were done, as far as a store has kept it
 // (docs/rules.md 16).
+//
+// [MarkAt] makes one.
 type Mark struct {
+	// Score is as stores keep it: see [NormalScore].
 	Score float64
 	// OK is false if there is no mark.
 	OK bool

@@ -15,6 +15,9 @@ const (
 	// MaxKeepCount is the maximum Count of a KeepPast, and MaxKeepBytes is its maximum Bytes.
 	MaxKeepCount = 1 << 40
 	MaxKeepBytes = 1 << 50
+	// ImportedKeepAge is how long imported records are kept after the job was done until a turn of
+	// their shard has kept records, and brought an age of its own.
+	ImportedKeepAge = 30 * 24 * time.Hour
 	// MaxPastRemoved is the maximum number of records that one turn removes.
 	MaxPastRemoved = 500
 )
@@ -149,4 +152,35 @@ func (k KeepPast) Before(now Instant) Instant { return max(0, now.Add(-k.Age)) }
 // record.
 func (k KeepPast) Removes(first Instant, records, bytes int64, now Instant) bool {
 	return !k.Any() || first < k.Before(now) || k.Count > 0 && records > k.Count || k.Bytes > 0 && bytes > k.Bytes
+}
+
+// ImportPast returns which of two records of an id stays if the second one is imported
+// (docs/rules.md 14): the one that was done later, on a tie the present one. gone is the other one if
+// its mark is higher than that of the record that stays, and otherwise nil: the mark of gone is then
+// kept beside the record. present is nil if the id has no record.
+func ImportPast(present, imported *Past) (stays, gone *Past) {
+	if present == nil {
+		return imported, nil
+	}
+
+	stays, gone = present, imported
+	if imported.DoneAt > present.DoneAt {
+		stays, gone = imported, present
+	}
+	if m := stays.Mark(); m.Raised(gone.Mark()) == m {
+		return stays, nil
+	}
+	return stays, gone
+}
+
+// ImportMark returns what is kept beside the record of an id if the mark of a record is imported, or a
+// mark that another queue kept (docs/rules.md 16). Both are given as records, of which only ID, DoneAt
+// and Score are read; so is the result, which has no other field but Raises. present is nil if the id
+// has no mark beside its record.
+func ImportMark(present *Past, imported Past) Past {
+	kept := Past{ID: imported.ID, DoneAt: imported.DoneAt, Score: NormalScore(imported.Score), Raises: true}
+	if present != nil {
+		kept.DoneAt, kept.Score = max(kept.DoneAt, present.DoneAt), max(kept.Score, present.Score)
+	}
+	return kept
 }

@@ -40,6 +40,33 @@ func TestPastVectors(t *testing.T) {
 	}
 }
 
+func TestPastImportVectors(t *testing.T) {
+	type vector struct {
+		About                    string
+		Present, Imported, Stays []float64
+		Mark, Beside             []float64
+	}
+	record := func(f []float64) *core.Past {
+		if f == nil {
+			return nil
+		}
+		return &core.Past{ID: "a", DoneAt: core.Instant(f[0]), Score: f[1], Raises: len(f) < 3 || f[2] == 1}
+	}
+	for _, v := range vectors[vector](t, "pastimport.json") {
+		t.Run(v.About, func(t *testing.T) {
+			stays, gone := core.ImportPast(record(v.Present), record(v.Imported))
+			equal(t, "the record", *record(v.Stays), *stays)
+
+			beside := record(v.Mark)
+			if gone != nil {
+				kept := core.ImportMark(beside, *gone)
+				beside = &kept
+			}
+			equal(t, "the mark beside it", record(v.Beside), beside)
+		})
+	}
+}
+
 func TestKeepPastIsValidated(t *testing.T) {
 	const minute = time.Minute
 	for _, c := range []struct {

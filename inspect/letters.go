@@ -18,8 +18,9 @@ type deadKind struct {
 	match func(DeadLetter) bool
 	// do acts on the chosen dead letters of a shard.
 	do func(context.Context, core.Shard, []ports.DeadLetterView) error
-	// moves is true if the action moves the dead letters.
-	moves bool
+	// moves is true if the action moves the dead letters. whole is true if it names each of them
+	// without its payloads, which are then not listed.
+	moves, whole bool
 	// edited has the ids of the dead letters that the visit has changed and may meet again.
 	edited map[string]bool
 }
@@ -32,7 +33,9 @@ func visitDeadLetters(ctx context.Context, k *deadKind) (Result, error) {
 	if page.Prefix != "" {
 		k.sortBy = ByID
 	}
-	page.Limit, page.Payloads = k.all.page()
+	if page.Limit, page.Payloads = k.all.page(); k.whole {
+		page = ports.PageRequest{Prefix: page.Prefix, ErrorBytes: -1, MaxCount: -1}
+	}
 	return k.onAll(ctx, func(stats *ports.QueueStats) error { return bulk.Visit(ctx, k.run, stats, page, k) })
 }
 
@@ -58,7 +61,7 @@ func (k *deadKind) Fate(v *ports.DeadLetterView, before, _ core.Instant) bulk.Fa
 }
 
 func (k *deadKind) Complete(ctx context.Context, v *ports.DeadLetterView, before core.Instant) (bool, error) {
-	if k.all.Payloads != 0 || (k.all.DryRun || k.moves) && k.match == nil {
+	if k.all.Payloads != 0 || k.whole || (k.all.DryRun || k.moves) && k.match == nil {
 		return true, nil
 	}
 	there, err := k.inspector.complete(ctx, k.queue, v)
@@ -209,11 +212,12 @@ func idsOf(refs []ports.DeadLetterRef) []string {
 }
 
 // refOf returns a reference to the payloads with which a dead letter was shown to match, so that
-// newer payloads are not handled. If it was shown without some payloads, or has more payloads than
-// a step handles, the reference names the whole dead letter: each step would name all payloads
-// again. Even then newer payloads are not handled, unless the clock stands still or steps back.
-func refOf(d *ports.DeadLetterView) ports.DeadLetterRef {
-	if n := len(d.Payloads); n > core.MaxTurnPayloads || n < d.Count {
+// newer payloads are not handled. If all match, or if it was shown without some payloads, or has
+// more payloads than a step handles, the reference names the whole dead letter: each step would
+// name all payloads again. Even then newer payloads are not handled, unless the clock stands still
+// or steps back.
+func (k *deadKind) refOf(d *ports.DeadLetterView) ports.DeadLetterRef {
+	if n := len(d.Payloads); k.whole || n > core.MaxTurnPayloads || n < d.Count {
 		return ports.DeadLetterRef{ID: d.ID}
 	}
 	return payloadsOf(&d.DeadLetter)

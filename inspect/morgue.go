@@ -37,10 +37,10 @@ func (i *Inspector) Purge(ctx context.Context, queue string, dead DeadLetterSele
 	return i.onDead(ctx, queue, dead, verbs{ids: "purge", part: "purge payloads", all: "purge all"}, Store.Purge)
 }
 
-// EditFunc edits one payload of a dead letter or of a queued job. It returns the new Data of the payload and true, or
-// false to keep the payload. An error ends the action. The Data of payload is a copy that an
-// EditFunc may overwrite; Score and Meta stay. If data is nil and replace is true, the payload
-// becomes empty.
+// EditFunc edits one payload of a dead letter or of a queued job. It returns the new Data of the
+// payload and true, or false to keep the payload. An error ends the action. The Data of payload is
+// a copy that an EditFunc may overwrite; Score and Meta stay. If data is nil and replace is true,
+// the payload becomes empty.
 type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, err error)
 
 // Edit replaces payloads of the selected dead letters, or selected payloads. If a dead letter
@@ -168,9 +168,9 @@ func (i *Inspector) onAllDeadLetters(
 		})
 	}
 
-	k := &deadKind{action: a, match: dead.match}
+	k := &deadKind{action: a, match: dead.match, whole: dead.match == nil && !a.all.DryRun}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
-		for chunk := range bulk.Refs(convert(chosen, refOf)) {
+		for chunk := range bulk.Refs(convert(chosen, k.refOf)) {
 			if err := onChunk(ctx, a, chunk, stepOn(ctx, shard, step, at.Before)); err != nil {
 				return err
 			}

@@ -31,7 +31,8 @@ type Target struct {
 }
 
 // Move moves the selected jobs from a queue to another one. By [JobIDs] it also moves the dead
-// letters and schedules of these ids; see below for [AllJobs]. It moves the jobs with payloads,
+// letters and schedules of these ids; see below for [AllJobs]. It copies what became of the ids: their
+// records, with results, and their marks. It moves the jobs with payloads,
 // scores, Meta, time, retries, recoveries, error and tags, the dead letters with their time, error,
 // group and tags, and the schedules with their next tick and their counts. Claimed jobs are not
 // touched; jobs that are queued behind them move.
@@ -63,9 +64,13 @@ type Target struct {
 //
 // [AllJobs] moves all queued jobs that match, in order of their time, or of their ids with a
 // Prefix. Dead letters stay; [Inspector.MoveMorgue] moves them. A move of all jobs, without match,
-// Prefix and Before, then moves all schedules of the queue too, also those of ids without a job.
-// Limit and Stop count each schedule. Any other move leaves the schedules, since their ids may have
-// other jobs.
+// Prefix and Before, then moves all schedules of the queue too, and copies all records, also those of
+// ids without a job. Limit and Stop count each schedule. Any other move leaves the schedules, since
+// their ids may have other jobs, and copies the records of the jobs that it moves.
+//
+// Records stay at the source too, until they go there by its bounds or the queue is forgotten, and
+// are not counted. If the target has a record of an id, the one that was done later stays
+// (docs/rules.md 14).
 //
 // Result.Handled counts jobs, dead letters and schedules. An entry that another operator or a
 // server has taken meanwhile is not counted.
@@ -97,6 +102,10 @@ func (i *Inspector) moveIDs(ctx context.Context, from string, to Target, ids []s
 		return a.end(err)
 	}
 
+	if err := m.carryPast(ctx); err != nil {
+		return a.end(err)
+	}
+
 	a.Total, a.merge = len(ids), record.Merge
 	for _, id := range ids {
 		shard := core.Shard{Queue: from, Index: core.ShardOf(id, record.Shards)}
@@ -114,6 +123,9 @@ func (i *Inspector) moveAll(
 	defer a.log(ctx, i, from, nil)(&err)
 
 	m, err := i.mover(ctx, a, "move all", from, to)
+	if err == nil && (jobs.match != nil || a.run.At.Part) && !a.all.DryRun {
+		err = m.carryPast(ctx)
+	}
 	if err != nil {
 		return a.end(err)
 	}
@@ -129,7 +141,7 @@ func (i *Inspector) moveAll(
 		count, err = i.countSchedules(ctx, from)
 		r.Handled, r.Done, r.Total = r.Handled+count, r.Done+count, r.Total+count
 	} else {
-		r, err = m.allSchedules(ctx)
+		r, err = m.rest(ctx)
 	}
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", a.verb, err)
@@ -137,8 +149,8 @@ func (i *Inspector) moveAll(
 	return r, nil
 }
 
-// MoveMorgue moves the dead letters of [AllDead] to the morgue of another queue; see
-// [Inspector.Move], which moves those of single ids.
+// MoveMorgue moves the dead letters of [AllDead] to the morgue of another queue, and copies the
+// records of their ids; see [Inspector.Move], which moves those of single ids.
 func (i *Inspector) MoveMorgue(
 	ctx context.Context,
 	from string,
@@ -154,6 +166,9 @@ func (i *Inspector) MoveMorgue(
 	defer a.log(ctx, i, from, nil)(&err)
 	defer func() { a.sayLater(ctx, &r, err) }()
 	m, err := i.mover(ctx, a, "move morgue", from, to)
+	if err == nil && !a.all.DryRun {
+		err = m.carryPast(ctx)
+	}
 	if err != nil {
 		return a.end(err)
 	}
@@ -199,6 +214,8 @@ type mover struct {
 	to      ports.Queue
 	// different is the number of schedules that stay since the target has others by their keys.
 	different int
+	// carriesPast is true if each job and dead letter takes the record of its id along.
+	carriesPast bool
 }
 
 // mover prepares a move, and refuses one that could lose something.
@@ -264,6 +281,10 @@ func (m *mover) otherStore(ctx context.Context) error {
 
 // id moves what the source has of one id.
 func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
+	if err := m.pastOf(ctx, []string{id}); err != nil {
+		return err
+	}
+
 	moved, err := m.job(ctx, shard, id, 0)
 	m.Pass(0, moved)
 	if err != nil {
@@ -291,6 +312,9 @@ func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 
 // jobs moves queued jobs of a shard that were first pushed before an instant.
 func (m *mover) jobs(ctx context.Context, shard core.Shard, jobs []ports.JobView, before core.Instant) error {
+	if err := m.pastOf(ctx, convert(jobs, func(v *ports.JobView) string { return v.ID })); err != nil {
+		return err
+	}
 	return carry(ctx, m, &jobCargo, jobs,
 		func(v *ports.JobView) (core.Job, int) { return v.Job, v.Count },
 		func(found *ports.Found) *core.Job {
@@ -354,6 +378,9 @@ func (m *mover) letters(
 	letters []ports.DeadLetterView,
 	before core.Instant,
 ) error {
+	if err := m.pastOf(ctx, convert(letters, func(v *ports.DeadLetterView) string { return v.ID })); err != nil {
+		return err
+	}
 	return carry(ctx, m, &letterCargo, letters,
 		func(v *ports.DeadLetterView) (core.DeadLetter, int) { return v.DeadLetter, v.Count },
 		func(found *ports.Found) *core.DeadLetter {
@@ -589,13 +616,7 @@ func put[E any](ctx context.Context, m *mover, c *cargo[E], entries []E) error {
 
 // putIn imports the entries of a step into one shard of the target.
 func putIn[E any](ctx context.Context, m *mover, c *cargo[E], at int, entries []E) error {
-	r := ports.ImportRequest{
-		Shard:      core.Shard{Queue: m.to.Name, Index: at},
-		Shards:     m.to.Shards,
-		Generation: m.to.Generation,
-		OnlyPaused: true,
-	}
-
+	r := m.importInto(at)
 	for len(entries) > 0 {
 		c.set(&r, entries)
 		reply, err := persist(ctx, m.into, func(s Store) (ports.StepReply, error) { return s.Import(ctx, r) })

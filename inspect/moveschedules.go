@@ -9,11 +9,11 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// allSchedules moves all schedules of the source, shard by shard, after the jobs or from the place
-// of the run's checkpoint on. After Limit, Stop or an error the result has the checkpoint to
+// rest moves all schedules of the source and copies its records, shard by shard, after the jobs or from
+// the place of the run's checkpoint on. After Limit, Stop or an error the result has the checkpoint to
 // continue from. A shard that can't be reached is skipped, and the checkpoint stays before the
 // first such shard.
-func (m *mover) allSchedules(ctx context.Context) (Result, error) {
+func (m *mover) rest(ctx context.Context) (Result, error) {
 	shards, err := m.inspector.shards(ctx, m.queue)
 	switch {
 	case err != nil:
@@ -47,6 +47,11 @@ func (m *mover) allSchedules(ctx context.Context) (Result, error) {
 
 		ended := false
 		err := m.try(ctx, shard, func() error {
+			if after == (core.ScheduleKey{}) {
+				if err := m.allPast(ctx, shard); err != nil {
+					return err
+				}
+			}
 			r := ports.SchedulesRequest{Queue: m.queue, Shards: []int{index}, After: after}
 			return m.schedules(ctx, shard, r, func(k core.ScheduleKey, moved int) (more bool) {
 				m.Total, m.Met = m.Total+moved, m.Met+moved

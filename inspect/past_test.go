@@ -186,6 +186,7 @@ func TestWhySaysWhenAnIDWasDone(t *testing.T) {
 		reason  inspect.Reason
 		want    string
 		without string
+		stale   bool
 	}{
 		"done": {
 			arrive: func(s *fixture) { s.done("", "x"); s.advance(3 * time.Minute) },
@@ -203,6 +204,36 @@ func TestWhySaysWhenAnIDWasDone(t *testing.T) {
 			reason:  inspect.OnlyDead,
 			want:    "the id is only in the morgue; revive",
 			without: "done",
+		},
+		"done before it died, with as new a version": {
+			arrive: func(s *fixture) {
+				s.done("", "x")
+				s.dead("x")
+				s.bringPast("orders", fixtureShards, nil, []core.Past{{ID: "x", Score: 1e12}})
+			},
+			reason: inspect.OnlyDead,
+			want: "the id is only in the morgue; something as new was done of it, " +
+				"so a revive leaves its dead letter there unless it is forced",
+			stale: true,
+		},
+		"done, dead and pushed again": {
+			arrive: func(s *fixture) {
+				s.done("", "x")
+				s.dead("x")
+				s.bringPast("orders", fixtureShards, nil, []core.Past{{ID: "x", Score: 1e12}})
+				s.push("x", 0, "p")
+			},
+			reason: inspect.NobodyServes,
+			stale:  true,
+		},
+		"done, with an older version than the dead one": {
+			arrive: func(s *fixture) {
+				s.done("", "x")
+				s.dead("x")
+				s.bringPast("orders", fixtureShards, nil, []core.Past{{ID: "x", Score: -1}})
+			},
+			reason: inspect.OnlyDead,
+			want:   "revive its dead letter to run it again",
 		},
 		"done, and scheduled": {
 			arrive:  func(s *fixture) { s.done("", "x"); s.hourly("x", "nightly") },
@@ -222,6 +253,10 @@ func TestWhySaysWhenAnIDWasDone(t *testing.T) {
 			if v.Reason != c.reason || !strings.Contains(v.Text, c.want) ||
 				c.without != "" && strings.Contains(v.Text, c.without) {
 				t.Errorf("%v: %q, want %v: %q", v.Reason, v.Text, c.reason, c.want)
+			}
+			finding := slices.ContainsFunc(v.Findings, func(f inspect.Finding) bool { return f.Name == "revive" })
+			if v.StaleDead != c.stale || finding != (c.stale && c.reason != inspect.OnlyDead) {
+				t.Errorf("stale: %v, among the findings: %v", v.StaleDead, finding)
 			}
 			if !slices.ContainsFunc(v.Findings, func(f inspect.Finding) bool {
 				return f.Name == inspect.FindingPast && strings.HasSuffix(f.Value.String(), " ago by server blue, in 12ms")

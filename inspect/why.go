@@ -71,6 +71,10 @@ type Verdict struct {
 	OwnerFacts OwnerFacts
 	// Found is what the queue holds for the id, without payloads.
 	Found Found
+	// StaleDead is true if the dead letter has a payload that is not newer than what was done of
+	// the id, in a queue with skein.DropStale. Then [Inspector.Revive] leaves it in the morgue
+	// unless it is forced.
+	StaleDead bool
 	// Schedules are the first schedules of the id, in order of name, if Reason is [Scheduled] or
 	// [OnlyDead].
 	Schedules []Schedule
@@ -93,7 +97,8 @@ const ServersPatience = 2 * time.Second
 // Why returns the reason why the job of an id does not run. It reads the job's shard once and the
 // list of servers once. If the queue has no job of the id, it reads the id's schedules. Servers
 // announce their running jobs and their limits at each third of their LeaseTTL, so Why may be
-// behind by that time. Why reads no payload. Errors are those of [Inspector.Find].
+// behind by that time. Why reads no payload, except the first one of a dead letter of an id with a
+// mark. Errors are those of [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
 	stored, err := ask(i, func(s Store) (ports.Found, error) {
 		return s.Find(ctx, ports.FindRequest{Queue: queue, ID: id})
@@ -145,6 +150,10 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	}
 	_, f.RateWaits = v.rateState()
 
+	if v.StaleDead, err = i.staleDead(ctx, queue, &stored); err != nil {
+		return Verdict{}, err
+	}
+
 	if r := reasonOf(&f); r == NothingQueued || r == OnlyDead {
 		if v.Schedules, err = i.schedulesOf(ctx, stored.Shard, id); err != nil {
 			return Verdict{}, err
@@ -165,6 +174,27 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	v.Text = v.Sentence.String()
 	v.Findings = v.findings()
 	return v, nil
+}
+
+// staleDead reports whether the dead letter that was found for an id has a stale payload. The first
+// payload has the lowest score.
+func (i *Inspector) staleDead(ctx context.Context, queue string, stored *ports.Found) (bool, error) {
+	if stored.DeadLetter == nil || !stored.Mark.OK {
+		return false, nil
+	}
+
+	r := ports.FindRequest{
+		Queue:    queue,
+		ID:       stored.DeadLetter.ID,
+		Payloads: 1,
+		MaxCount: -1,
+		After:    &ports.PayloadCursor{Place: ports.PlaceDead},
+	}
+	found, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+	if err != nil || found.DeadLetter == nil || len(found.DeadLetter.Payloads) == 0 {
+		return false, err
+	}
+	return found.Mark.Covers(found.DeadLetter.Payloads[0].Score), nil
 }
 
 // take adds the facts that a running server announces: about the queue, about its lanes if it has

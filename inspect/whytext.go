@@ -36,7 +36,11 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 		if p := v.Found.Past; p != nil && p.DoneAt.After(v.Found.DeadLetter.ChangedAt) {
 			s = s.and(", and a later run was done %s", v.done())
 		}
-		s = s.then(say("revive its dead letter to run it again"))
+		if v.StaleDead {
+			s = s.then(say("something as new was done of it, so a revive leaves its dead letter there unless it is forced"))
+		} else {
+			s = s.then(say("revive its dead letter to run it again"))
+		}
 		if len(v.Schedules) == 0 {
 			return s, until
 		}

@@ -268,9 +268,9 @@ type TurnRequest struct {
 
 // Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, too many
 // settlements, parts or jobs to begin, a Node that is not a [core.Text], a slot of a put-back that
-// is not a [core.Text] of at most [MaxLimiterKey] bytes, a Past of a settlement that is not Plain, a
-// result of more than core.MaxResultBytes, a Mark with a score that no payload can have, a Stale below
-// 0, or a Keep that core.KeepPast.Validate refuses.
+// is not a [core.Text] of at most [MaxLimiterKey] bytes, a Past of a settlement that is not Plain,
+// a result of more than core.MaxResultBytes, a Mark that core.MarkAt does not return for the score
+// of a payload, a Stale below 0, or a Keep that core.KeepPast.Validate refuses.
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
@@ -342,8 +342,10 @@ func validatePast(s *core.Settlement) error {
 }
 
 func validateMark(id string, m core.Mark) error {
-	if math.IsNaN(m.Score) || math.IsInf(m.Score, 0) {
-		return fmt.Errorf("%w: the mark of %q is %v; give the score of a payload", ErrInvalidRequest, id, m.Score)
+	zero := m.Score == 0 && math.Signbit(m.Score)
+	if zero || math.IsNaN(m.Score) || math.IsInf(m.Score, 0) {
+		return fmt.Errorf("%w: the mark of %q is %v; give core.MarkAt of the score of a payload",
+			ErrInvalidRequest, id, m.Score)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// ImportRequest is dead letters to put into the morgue of one shard, or jobs to put into its queue.
+// ImportRequest is what another queue had, to be put into one shard: dead letters, jobs, records of
+// what became of ids, or marks. Only one of these four lists has entries.
 // Shards and Generation are the layout of the queue as the caller knows it, as in [PushRequest].
 type ImportRequest struct {
 	Shard      core.Shard
@@ -24,22 +25,37 @@ type ImportRequest struct {
 	// Error, Group and Tags. StepReply.Reached is how far the step came.
 	DeadLetters []core.DeadLetter
 	// Jobs are jobs as another queue had them, within the same limits. A job with more payloads
-	// comes in parts too, each part with its State. A request with Jobs has no DeadLetters.
+	// comes in parts too, each part with its State.
 	Jobs []core.Job
+	// Past are at most [MaxStep] records of ids of this shard, each id once, with their Results, which
+	// have at most core.MaxStepBytes together. They are stored as core.Past.Stored returns them for
+	// their DoneAt.
+	Past []core.Past
+	// Marks are at most [MaxStep] marks that another queue kept beside its records, each id once, as
+	// [Inspector].Past lists them with Marks. Only ID, DoneAt and Score are read.
+	Marks []core.Past
 }
 
-// Validate returns [ErrInvalidRequest] for too many entries, payloads or bytes, for Jobs beside
-// DeadLetters, an id that occurs twice or belongs to another shard, an entry without payloads,
-// payloads that are out of order or equal, an error or a group that no entry can have, because
-// core.ErrorText or core.GroupName would change it, and a RetryCount or Recoveries out of range. It
-// returns core's error for a queue, an id, a payload, a score, a time or a tag that docs/rules.md
-// refuses. If the mistake is in a dead letter or a job, the error names its position.
+// Entries returns the number of entries of the request.
+func (r *ImportRequest) Entries() int {
+	return len(r.DeadLetters) + len(r.Jobs) + len(r.Past) + len(r.Marks)
+}
+
+// Validate returns [ErrInvalidRequest] for too many entries, payloads or bytes, for entries of two
+// kinds, an id that occurs twice or belongs to another shard, an entry without payloads, payloads that
+// are out of order or equal, an error or a group that no entry can have, because core.ErrorText or
+// core.GroupName would change it, a RetryCount or Recoveries out of range, and a result of more than
+// core.MaxResultBytes. It returns core's error for a queue, an id, a payload, a score, a time or a tag
+// that docs/rules.md refuses. If the mistake is in an entry, the error names its position.
 func (r *ImportRequest) Validate() error {
-	if err := validateStep(r.Shard, len(r.DeadLetters)+len(r.Jobs)); err != nil {
+	entries := r.Entries()
+	if err := validateStep(r.Shard, entries); err != nil {
 		return err
 	}
-	if len(r.DeadLetters) > 0 && len(r.Jobs) > 0 {
-		return fmt.Errorf("%w: the request has both jobs and dead letters; import them by two calls", ErrInvalidRequest)
+	if entries != max(len(r.DeadLetters), len(r.Jobs), len(r.Past), len(r.Marks)) {
+		return fmt.Errorf("%w: the request has %d dead letters, %d jobs, %d records and %d marks; "+
+			"import each kind by a call of its own",
+			ErrInvalidRequest, len(r.DeadLetters), len(r.Jobs), len(r.Past), len(r.Marks))
 	}
 
 	if err := core.ValidateQueue(r.Shard.Queue, r.Shards); err != nil {
@@ -49,7 +65,7 @@ func (r *ImportRequest) Validate() error {
 		return fmt.Errorf("%w: shard %v of a queue of %d", ErrInvalidRequest, r.Shard, r.Shards)
 	}
 
-	b := importBounds{request: r, ids: make(map[string]bool, len(r.DeadLetters)+len(r.Jobs))}
+	b := importBounds{request: r, ids: make(map[string]bool, entries)}
 	for i := range r.DeadLetters {
 		d := &r.DeadLetters[i]
 		if err := errors.Join(validateDead(d), b.take(d.ID, d.Payloads)); err != nil {
@@ -64,6 +80,19 @@ func (r *ImportRequest) Validate() error {
 		}
 	}
 
+	for i := range r.Past {
+		if err := b.takePast(&r.Past[i]); err != nil {
+			return fmt.Errorf("record %d: %w", i, err)
+		}
+	}
+	for i := range r.Marks {
+		m := r.Marks[i]
+		m.Result = nil
+		if err := b.takePast(&m); err != nil {
+			return fmt.Errorf("mark %d: %w", i, err)
+		}
+	}
+
 	return nil
 }
 
@@ -72,16 +101,45 @@ type importBounds struct {
 	request *ImportRequest
 	ids     map[string]bool
 	bound   core.Bound
+	results int // bytes
+}
+
+// takeID checks the id of one entry.
+func (b *importBounds) takeID(id string) error {
+	if err := core.ValidateID(id); err != nil {
+		return err
+	}
+	if at := core.ShardOf(id, b.request.Shards); at != b.request.Shard.Index {
+		return fmt.Errorf("%w: id %q belongs to shard %d, not to %v", ErrInvalidRequest, id, at, b.request.Shard)
+	}
+	if b.ids[id] {
+		return fmt.Errorf("%w: id %q occurs twice; unite its payloads, or import them by another call",
+			ErrInvalidRequest, id)
+	}
+	b.ids[id] = true
+	return nil
+}
+
+// takePast checks one record, and that its result fits into the step.
+func (b *importBounds) takePast(p *core.Past) error {
+	entry := core.Entry{ID: p.ID, Payload: core.Payload{Score: p.Score}}
+	if err := errors.Join(b.takeID(p.ID), validateInstant("DoneAt", p.ID, p.DoneAt), entry.Validate()); err != nil {
+		return err
+	}
+
+	b.results += len(p.Result)
+	if len(p.Result) > core.MaxResultBytes || b.results > core.MaxStepBytes {
+		return fmt.Errorf("%w: the result of id %q has %d bytes, and %d with those before it; "+
+			"a result has at most %d bytes, and those of a step %d",
+			ErrInvalidRequest, p.ID, len(p.Result), b.results, core.MaxResultBytes, core.MaxStepBytes)
+	}
+	return nil
 }
 
 // take checks the id and the payloads of one entry, and that it fits into the step.
 func (b *importBounds) take(id string, payloads []core.Payload) error {
-	if err := core.ValidateID(id); err != nil {
+	if err := b.takeID(id); err != nil {
 		return err
-	}
-
-	if at := core.ShardOf(id, b.request.Shards); at != b.request.Shard.Index {
-		return fmt.Errorf("%w: id %q belongs to shard %d, not to %v", ErrInvalidRequest, id, at, b.request.Shard)
 	}
 
 	if len(payloads) == 0 {
@@ -95,13 +153,6 @@ func (b *importBounds) take(id string, payloads []core.Payload) error {
 		return fmt.Errorf("%w: id %q exceeds the %d payloads or %d bytes of a step; import the rest by another call",
 			ErrInvalidRequest, id, core.MaxTurnPayloads, core.MaxStepBytes)
 	}
-
-	if b.ids[id] {
-		return fmt.Errorf("%w: id %q occurs twice; unite its payloads, or import them by another call",
-			ErrInvalidRequest, id)
-	}
-
-	b.ids[id] = true
 	return nil
 }
 

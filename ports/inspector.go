@@ -63,10 +63,11 @@ type Inspector interface {
 	// The cost depends on the number of groups, not on the number of dead letters.
 	Groups(ctx context.Context, r GroupsRequest) (GroupsReply, error)
 
-	// Past pages through the records of what became of ids, in order of (DoneAt, id). The records of
-	// a page have no Result. It ignores the fields of the request that are about payloads and
-	// failures. A record that the store can't read is left out, so a page may then have fewer
-	// records than Limit although more follow.
+	// Past pages through the records of what became of ids, in order of (DoneAt, id). The records
+	// of a page have no Result. With Marks it lists the marks that are kept beside records instead:
+	// each as a record that Raises, of which only ID, DoneAt and Score are set. It ignores the
+	// fields of the request that are about payloads and failures. A record that the store can't
+	// read is left out, so a page may then have fewer records than Limit although more follow.
 	Past(ctx context.Context, r PageRequest) (PastPage, error)
 
 	// Find returns everything that the queue holds for one id, with the first of its payloads.

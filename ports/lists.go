@@ -87,6 +87,9 @@ type PageRequest struct {
 	// at most MaxCount. 0 counts all payloads, a value below 0 counts none. Some stores read the
 	// payloads that they count.
 	MaxCount int
+	// Marks lists the marks that are kept beside records (docs/rules.md 16) instead of the records, in
+	// order of the time when they were raised. Only [Inspector].Past has it.
+	Marks bool
 }
 
 // Counted returns the Count of an entry with the given number of payloads, limited by MaxCount.

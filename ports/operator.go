@@ -143,8 +143,8 @@ type Operator interface {
 	// equal.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
 
-	// Import adds dead letters of another morgue to this one, or jobs of another queue to this one,
-	// unchanged.
+	// Import adds dead letters of another morgue to this one, or jobs, records or marks of another
+	// queue to this one, unchanged.
 	//
 	// A dead letter keeps its payloads with Score and Meta, ChangedAt, Failures, Group and Tags. It
 	// does not run, and queued and claimed jobs of its id stay.
@@ -170,6 +170,13 @@ type Operator interface {
 	// step has reached, whether they changed anything or not. A repeated call changes nothing more,
 	// except that jobs that were claimed or deleted meanwhile come back, and that payloads that the
 	// rule drops count again as superseded.
+	//
+	// A record keeps its fields and its Result. Of two records of an id that stays which
+	// core.ImportPast returns, and of two marks of an id that are kept beside its records, what
+	// core.ImportMark returns. Import removes no other record; the next turns do, by their Keep, or by
+	// core.ImportedKeepAge if no turn of the shard has kept any record yet. Handled
+	// counts all records and marks that the step has reached. A repeated call changes nothing more,
+	// except that records that were removed meanwhile come back. A DoneAt may be in the future.
 	//
 	// Errors, with nothing stored: those of ImportRequest.Validate; ErrShardCountMismatch if the
 	// layout is not the queue's; ErrNotPaused if the request is OnlyPaused and the shard is not
@@ -388,11 +395,11 @@ func (r *EditRequest) Validate() error {
 // StepReply is the result of a step.
 type StepReply struct {
 	// Handled is the number of jobs, dead letters or, for Edit, payloads that were changed. An
-	// Import of jobs counts all jobs that it has reached. An entry that is handled in parts is
-	// counted by the step that handles the last part.
+	// Import of jobs, records or marks counts all that it has reached. An entry that is handled in
+	// parts is counted by the step that handles the last part.
 	Handled int
-	// Reached is the number of the step's IDs, DeadLetters or Jobs, from the first, that the step
-	// has dealt with, including those that it skipped. It is the number of all IDs for Cancel, and
+	// Reached is the number of the step's IDs, or of the entries of an Import, from the first, that the
+	// step has dealt with, including those that it skipped. It is the number of all IDs for Cancel, and
 	// 0 for Edit and for a step that names no entry. The caller continues with the entries from
 	// Reached on. If it repeated all entries, it could change jobs or dead letters that came
 	// meanwhile.

@@ -31,9 +31,15 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 			return ports.StepReply{}
 		}
 
-		reply := ports.StepReply{Reached: len(r.DeadLetters) + len(r.Jobs), Handled: len(r.Jobs)}
+		reply := ports.StepReply{Reached: r.Entries(), Handled: r.Entries() - len(r.DeadLetters)}
 		for i := range r.Jobs {
 			sh.bringIn(r.Jobs[i], now)
+		}
+		for i := range r.Past {
+			sh.past.bringIn(r.Past[i].Stored(r.Past[i].ID, r.Past[i].DoneAt))
+		}
+		for _, m := range r.Marks {
+			sh.past.bringInMark(m)
 		}
 		for _, d := range r.DeadLetters {
 			d.Payloads = normal(d.Payloads)

@@ -21,6 +21,13 @@ type past struct {
 	age time.Duration
 }
 
+// arrive sets the age of a shard to which records come before a turn has kept any.
+func (l *past) arrive() {
+	if l.age == 0 {
+		l.age = core.ImportedKeepAge
+	}
+}
+
 func placeOfPast(p *core.Past) place { return place{int64(p.DoneAt), p.ID} }
 
 // keep records what became of a job. It replaces the former record of the id.
@@ -54,7 +61,26 @@ func (l *past) raise(id string, m core.Mark, now core.Instant) {
 	if former := l.byID[key]; former != nil {
 		m = m.Raised(core.MarkAt(former.Score))
 	}
-	l.keep(core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score), Raises: true})
+	l.keep(core.Past{ID: key, DoneAt: now, Score: m.Score, Raises: true})
+}
+
+// bringIn adds a record of another queue.
+func (l *past) bringIn(p core.Past) {
+	l.arrive()
+	stays, gone := core.ImportPast(l.byID[p.ID], &p)
+	if gone != nil {
+		l.bringInMark(*gone)
+	}
+	if stays == &p {
+		l.keep(p)
+	}
+}
+
+// bringInMark adds a mark of another queue, or that of a record that goes.
+func (l *past) bringInMark(p core.Past) {
+	l.arrive()
+	p.ID = markID(p.ID)
+	l.keep(core.ImportMark(l.byID[p.ID], p))
 }
 
 // mark returns the mark of an id.
@@ -126,6 +152,9 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 
 	var page ports.PastPage
 	page.Past, page.Next = p.Page()
-	page.Past = slices.DeleteFunc(page.Past, func(p ports.PastView) bool { return isMark(p.ID) })
+	page.Past = slices.DeleteFunc(page.Past, func(p ports.PastView) bool { return isMark(p.ID) != r.Marks })
+	for i := range page.Past {
+		page.Past[i].ID = strings.TrimSuffix(page.Past[i].ID, markEnd)
+	}
 	return page, nil
 }

@@ -13,8 +13,11 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	if len(r.Jobs) > 0 {
+	switch {
+	case len(r.Jobs) > 0:
 		return s.importJobs(ctx, &r)
+	case len(r.Past)+len(r.Marks) > 0:
+		return s.importPast(ctx, &r)
 	}
 
 	var (
@@ -88,6 +91,36 @@ func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.S
 
 	if earliest != nil {
 		s.wake(r.Shard, *earliest)
+	}
+	return reply, nil
+}
+
+// importPast is Import of records or marks.
+func (s *Store) importPast(ctx context.Context, r *ports.ImportRequest) (ports.StepReply, error) {
+	rows := make([]importedPast, 0, r.Entries())
+	for i := range r.Past {
+		rows = append(rows, newImportedPast(r.Past[i].Stored(r.Past[i].ID, r.Past[i].DoneAt), false))
+	}
+	for i := range r.Marks {
+		rows = append(rows, newImportedPast(core.ImportMark(nil, r.Marks[i]), true))
+	}
+	text, err := asJSON(rows)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+
+	var st status
+	reply := ports.StepReply{Reached: len(rows)}
+	err = s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled},
+		`SELECT status, coalesce(now, 0), handled
+		FROM {schema}.step_import_past($1, $2, $3, $4, $5, $6, $7::text::json, $8)`,
+		textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused,
+		text, core.ImportedKeepAge.Microseconds())
+	if err == nil {
+		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
+	}
+	if err != nil {
+		return ports.StepReply{}, err
 	}
 	return reply, nil
 }

@@ -42,6 +42,19 @@ func newPastRow(p core.Past) *pastRow {
 	return row
 }
 
+// importedPast is an imported record, or a mark, as JSON.
+type importedPast struct {
+	ID     string       `json:"id"`
+	DoneAt core.Instant `json:"done_at"`
+	Mark   bool         `json:"mark"`
+	Raises bool         `json:"raises"`
+	*pastRow
+}
+
+func newImportedPast(p core.Past, mark bool) importedPast {
+	return importedPast{ID: p.ID, DoneAt: p.DoneAt, Mark: mark, Raises: p.Raises, pastRow: newPastRow(p)}
+}
+
 // keepArgs returns what is kept of records as parameters: NULL for no limit, and only NULL if no
 // record is kept.
 func keepArgs(k core.KeepPast) []any {
@@ -91,15 +104,15 @@ func (p *pastRecord) view() ports.PastView {
 	return ports.PastView{Past: p.Past, ResultBytes: p.resultBytes}
 }
 
-// pastSQL reads the records of a page that exist, in the requested order.
+// pastSQL reads the records, or the marks, of a page that exist, in the requested order.
 //
-//	$1 the queue, $2 the indexes of their shards, $3 their ids
+//	$1 the queue, $2 the indexes of their shards, $3 their ids, $4 whether they are marks
 var pastSQL = `
 SELECT ` + selectList("", new(pastRecord).columns()) + `
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $1) q
 CROSS JOIN unnest($2::int[], $3::text[]) WITH ORDINALITY w (index, id, place)
 CROSS JOIN LATERAL (
-  SELECT * FROM {schema}.past WHERE shard = q.first + w.index AND id = w.id COLLATE "C" AND NOT mark OFFSET 0
+  SELECT * FROM {schema}.past WHERE shard = q.first + w.index AND id = w.id COLLATE "C" AND mark = $4 OFFSET 0
 ) e
 ORDER BY w.place`
 
@@ -112,6 +125,9 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 	}
 
 	l := list[pastRecord, *pastRecord]{table: "past", key: "done_at", filter: "AND NOT mark"}
+	if r.Marks {
+		l.filter = "AND mark"
+	}
 	p := storekit.NewPager[storekit.Listed](r, false)
 	var lost storekit.Lost
 	err = storekit.FindPlaces(ctx, p, shards, &lost, func(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
@@ -127,14 +143,14 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 	var page ports.PastPage
 	var places []storekit.Listed
 	places, page.Next = p.Page()
-	page.Past, err = s.readPast(ctx, r.Queue, places)
+	page.Past, err = s.readPast(ctx, r.Queue, places, r.Marks)
 	return page, err
 }
 
-// readPast reads the records at some places. It leaves out those that have moved meanwhile, since the
+// readPast reads the records, or the marks, at some places. It leaves out those that have moved meanwhile, since the
 // next page begins behind their old places.
 func (s *Store) readPast(
-	ctx context.Context, queue string, places []storekit.Listed,
+	ctx context.Context, queue string, places []storekit.Listed, marks bool,
 ) (past []ports.PastView, err error) {
 	if len(places) == 0 {
 		return nil, nil
@@ -154,7 +170,7 @@ func (s *Store) readPast(
 			}
 			return nil
 		})
-	}, pastSQL, queue, indexes, ids)
+	}, pastSQL, queue, indexes, ids, marks)
 	return past, err
 }
 
@@ -163,8 +179,7 @@ func markArg(m core.Mark) *float64 {
 	if !m.OK {
 		return nil
 	}
-	score := core.NormalScore(m.Score)
-	return &score
+	return &m.Score
 }
 
 // marksSQL reads the marks of ids, of those that have one, with their places from 1.

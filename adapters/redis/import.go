@@ -25,8 +25,13 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		NoRetry: true,
 		Durable: true,
 	}
-	if len(r.Jobs) > 0 {
+	switch {
+	case len(r.Jobs) > 0:
 		c.Script, c.Keys = importJobsScript, s.firstKeys(r.Shard, queueKeys)
+	case len(r.Past)+len(r.Marks) > 0:
+		c.Script = importPastScript
+		c.Keys = s.someKeys(r.Shard, keyMeta, keyLease, keyPast, keyPastByTime, keyResults)
+		c.Args = append(c.Args, core.ImportedKeepAge.Microseconds(), boolArg(len(r.Marks) > 0))
 	}
 
 	for i := range r.DeadLetters {
@@ -37,6 +42,15 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		j := r.Jobs[i]
 		j.Slot = "" // of another queue
 		c.Args = append(c.Args, j.ID, int64(j.PerformAt), record.AppendJob(nil, &j))
+	}
+
+	for i := range r.Past {
+		p := r.Past[i].Stored(r.Past[i].ID, r.Past[i].DoneAt)
+		c.Args = append(c.Args, p.ID, record.PastText(&p), p.Result)
+	}
+	for i := range r.Marks {
+		m := core.ImportMark(nil, r.Marks[i])
+		c.Args = append(c.Args, m.ID, record.PastText(&m), "")
 	}
 
 	value, err := s.run(ctx, c)

@@ -31,13 +31,16 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 	var page ports.PastPage
 	var places []storekit.Listed
 	places, page.Next = look.pager.Page()
-	found, err := s.readPast(ctx, places, &lost)
+	found, err := s.readPast(ctx, places, r.Marks, &lost)
 	if err != nil {
 		return ports.PastPage{}, err
 	}
 
 	for _, p := range places {
 		if v, ok := found[p.At.ID]; ok && int64(v.DoneAt) == p.At.Key {
+			if r.Marks {
+				v.Past = core.ImportMark(nil, v.Past)
+			}
 			page.Past = append(page.Past, v)
 		}
 	}
@@ -45,37 +48,39 @@ func (s *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 	return page, err
 }
 
-// readPast reads the records at some places, by id. It leaves out those that are gone or can't be
-// read.
+// readPast reads the records or the marks at some places, by field. It leaves out those that are gone
+// or can't be read.
 func (s *Store) readPast(
 	ctx context.Context,
 	places []storekit.Listed,
+	marks bool,
 	lost *storekit.Lost,
 ) (map[string]ports.PastView, error) {
 	var shards []core.Shard
-	ids := make(map[core.Shard][]any)
+	fields := make(map[core.Shard][]any)
 	for _, p := range places {
-		if record.IsMark(p.At.ID) {
+		if _, isMark := record.CutMark(p.At.ID); isMark != marks {
 			continue
 		}
-		if ids[p.Shard] == nil {
+		if fields[p.Shard] == nil {
 			shards = append(shards, p.Shard)
 		}
-		ids[p.Shard] = append(ids[p.Shard], p.At.ID)
+		fields[p.Shard] = append(fields[p.Shard], p.At.ID)
 	}
 
 	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
-		calls[i] = s.read(shard, "hmget", keyPast, ids[shard]...)
+		calls[i] = s.read(shard, "hmget", keyPast, fields[shard]...)
 	}
 
 	found := make(map[string]ports.PastView, len(places))
 	err := s.eachReached(ctx, plainApart, shards, calls, lost, func(i int, o *exchange.Outcome) error {
 		r := record.ReplyOf(o.Value)
-		for _, id := range ids[shards[i]] {
+		for _, field := range fields[shards[i]] {
 			text, _ := r.Optional()
-			if p, size, ok := record.ParsePast(id.(string), text); ok {
-				found[p.ID] = ports.PastView{Past: p, ResultBytes: size}
+			id, _ := record.CutMark(field.(string))
+			if p, size, ok := record.ParsePast(id, text); ok {
+				found[field.(string)] = ports.PastView{Past: p, ResultBytes: size}
 			}
 		}
 		return r.Err()

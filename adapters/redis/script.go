@@ -42,6 +42,7 @@ var (
 	identifyScript         = join("registry/identify")
 	importScript           = join(library + "lib/steps step/import")
 	importJobsScript       = join(library + "lib/steps step/import_jobs")
+	importPastScript       = join("lib/clock lib/base lib/shard lib/full lib/past step/import_past")
 	limitsScript           = join("lib/clock lib/base limiter/limits")
 	nextTicksScript        = join("lib/clock calendar/next_ticks")
 	nodesScript            = join("lib/clock registry/nodes")

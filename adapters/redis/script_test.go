@@ -56,6 +56,7 @@ var scriptFlags = map[string]struct {
 	"identify":           {identifyScript, passesWhenFull},
 	"import":             {importScript, refusedWhenFull},
 	"import_jobs":        {importJobsScript, refusedWhenFull},
+	"import_past":        {importPastScript, refusedWhenFull},
 	"limits":             {limitsScript, onlyReads},
 	"next_ticks":         {nextTicksScript, onlyReads},
 	"nodes":              {nodesScript, onlyReads},

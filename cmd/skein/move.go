@@ -79,7 +79,8 @@ func (a *app) moveJobs() *cobra.Command {
 		b,
 		"move QUEUE --to QUEUE [ID...]",
 		"Move queued jobs to a paused queue: ids with their dead letters and schedules, "+
-			"or --all queued jobs that match, without a filter with all schedules",
+			"or --all queued jobs that match, without a filter with all schedules; "+
+			"records of what became of the ids are copied",
 		"skein job move orders --to orders-2 --all",
 		a.moving(b, &m, func(
 			ctx context.Context,

@@ -29,6 +29,7 @@ var verdictColumns = columns[inspect.Verdict]{
 	{"rate", true, func(v *inspect.Verdict) any { return v.Rate }},
 	{"next_slot", true, func(v *inspect.Verdict) any { return v.NextSlot }},
 	{"stopped_until", true, func(v *inspect.Verdict) any { return v.StoppedUntil }},
+	{"stale_dead", true, func(v *inspect.Verdict) any { return v.StaleDead }},
 	{"busy", true, func(v *inspect.Verdict) any { return announced(v, v.Busy) }},
 	{"servers", false, func(v *inspect.Verdict) any { return v.Servers }},
 	{"servers_unknown", true, func(v *inspect.Verdict) any { return v.ServersUnknown }},

@@ -114,6 +114,7 @@
 //	acquire.go                a shard's life: assigned, acquired, turning
 //	renewals.go, release.go   leases: renewed; released or dropped
 //	turnloop.go, reply.go     making turns; the effects of a reply
+//	startable.go, ratekeys.go jobs of a reply that may start, as marks and rates of keys allow
 //	inflight.go               how many turns are in flight; turns that take too long, by the store's
 //	                          usual round trip
 //	schedules.go              the shards whose schedules package ticks fires

@@ -72,12 +72,7 @@ func (g *gauge) end(server int) {
 // more.
 func TestServersShareMaxRunning(t *testing.T) {
 	t.Parallel()
-	stores := kit.StoreURLs(t)
-	cluster := testservers.RedisCluster(t)
-	stores["Redis Cluster"] = func(t *testing.T) string {
-		return kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster)
-	}
-	for name, open := range stores {
+	for name, open := range kit.StoreAndClusterURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := open(t)

@@ -70,7 +70,7 @@ var house = []room{
 	{"conformance/internal/cases/registry", []string{"conformance/internal/env", "core", "ports", "internal/vectors"}},
 	{"conformance/internal/cases/step", []string{"conformance/internal/env", "core", "ports"}},
 	{"conformance/internal/cases/transaction", []string{"conformance/internal/env", "core", "ports"}},
-	{"conformance/internal/cases/turn", []string{"conformance/internal/env", "core", "ports"}},
+	{"conformance/internal/cases/turn", []string{"conformance/internal/env", "core", "ports", "internal/vectors"}},
 	{"conformance/internal/racing", []string{"conformance/internal/env", "conformance/internal/harness", "core", "ports"}},
 	{"conformance/internal/faults", []string{"conformance/internal/env", "conformance/internal/harness", "core", "ports", "ports/storekit", "internal/virtual"}},
 	{"conformance/internal/random", []string{"conformance/internal/harness", "conformance/internal/model", "core", "ports", "ports/storekit", "internal/virtual", "pgregory.net/rapid"}},

@@ -220,6 +220,7 @@ type WhyReply struct {
 	ServersUnknown bool               `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
 	Owner          *OwnerRow          `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
 	Found          Row[FoundRow]      `json:"found" doc:"what the queue holds for the id, without payloads"`
+	StaleDead      bool               `json:"stale_dead,omitempty" doc:"whether a revive leaves the dead letter in the morgue unless it is forced, since something as new was done of the id"`
 	Schedules      []Row[ScheduleRow] `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue has no job of it"`
 	AsOf           time.Time          `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
@@ -332,6 +333,7 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 		ServersUnknown: v.ServersUnknown,
 		Owner:          owner,
 		Found:          c.found(q.Queue, &v.Found, 0),
+		StaleDead:      v.StaleDead,
 		Schedules:      schedules,
 		AsOf:           v.Now.UTC(),
 	}, nil

@@ -17,7 +17,7 @@ const MaxMoved = 100
 // MoveBody names the entries to move, and the queue to move them to.
 type MoveBody struct {
 	BulkBody
-	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too"`
+	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too; records of what became of the ids are copied"`
 }
 
 func (b *MoveBody) target() string { return b.To }

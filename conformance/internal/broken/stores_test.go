@@ -578,7 +578,8 @@ func allBroken() []brokenStore {
 	return slices.Concat(
 		brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenPendings(), brokenRecounts(),
 		brokenMerges(), brokenHolds(), brokenUrgency(), brokenTags(), brokenFailures(), brokenSlots(), brokenPasts(),
-		brokenMarks(), brokenOnce(), brokenTracked(), brokenDays(), brokenIdentity(), brokenCalendars(), brokenSettings(), brokenLimiters(),
+		brokenMarks(), brokenImportedPasts(), brokenOnce(), brokenTracked(), brokenDays(), brokenIdentity(), brokenCalendars(),
+		brokenSettings(), brokenLimiters(),
 	)
 }
 

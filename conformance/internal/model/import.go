@@ -38,6 +38,22 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		}, m.Now()), nil
 	}
 
+	if len(r.Past)+len(r.Marks) > 0 && s.pastAge == 0 {
+		s.pastAge = core.ImportedKeepAge
+	}
+	if len(r.Past) > 0 {
+		return stepNamed(r.Past, func(p core.Past) (changed, finished bool) {
+			s.bringInPast(p.Stored(p.ID, p.DoneAt))
+			return true, true
+		}, m.Now()), nil
+	}
+	if len(r.Marks) > 0 {
+		return stepNamed(r.Marks, func(p core.Past) (changed, finished bool) {
+			s.bringInMark(p.ID, p.Score, p.DoneAt)
+			return true, true
+		}, m.Now()), nil
+	}
+
 	defer s.tidyGroups()
 	return stepNamed(r.DeadLetters, func(d core.DeadLetter) (changed, finished bool) {
 		return s.bringIn(d), true

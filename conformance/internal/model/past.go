@@ -25,18 +25,48 @@ func (s *shard) raise(id string, m core.Mark, now core.Instant) {
 	if former, ok := s.past[key]; ok {
 		m = m.Raised(core.MarkAt(former.Score))
 	}
-	s.past[key] = core.Past{ID: key, DoneAt: now, Score: core.NormalScore(m.Score), Raises: true}
+	s.past[key] = core.Past{ID: key, DoneAt: now, Score: m.Score, Raises: true}
 }
 
 // mark returns the mark of an id.
 func (s *shard) mark(id string) (m core.Mark) {
-	if p, ok := s.past[id]; ok && p.Raises {
-		m = core.MarkAt(p.Score)
-	}
+	m = s.pastMark(id)
 	if p, ok := s.past[id+"\x00"]; ok {
 		m = m.Raised(core.MarkAt(p.Score))
 	}
 	return m
+}
+
+// bringInPast adds a record of another queue.
+func (s *shard) bringInPast(p core.Past) {
+	existing, ok := s.past[p.ID]
+	if !ok || p.DoneAt > existing.DoneAt {
+		s.past[p.ID] = p
+	}
+
+	// No mark is lost with the record that goes.
+	for _, one := range []core.Past{existing, p} {
+		if one.Raises && !s.pastMark(p.ID).Covers(one.Score) {
+			s.bringInMark(p.ID, one.Score, one.DoneAt)
+		}
+	}
+}
+
+// bringInMark adds a mark that another queue kept beside its records.
+func (s *shard) bringInMark(id string, score float64, at core.Instant) {
+	key := id + "\x00"
+	if existing, ok := s.past[key]; ok {
+		score, at = max(score, existing.Score), max(at, existing.DoneAt)
+	}
+	s.past[key] = core.Past{ID: key, DoneAt: at, Score: core.NormalScore(score), Raises: true}
+}
+
+// pastMark returns the mark of the record of an id.
+func (s *shard) pastMark(id string) core.Mark {
+	if p, ok := s.past[id]; ok && p.Raises {
+		return core.MarkAt(p.Score)
+	}
+	return core.Mark{}
 }
 
 // prunePast removes the records of a shard that are not kept, the oldest first. A turn that keeps
@@ -76,10 +106,12 @@ func (m *Store) Past(ctx context.Context, r ports.PageRequest) (ports.PastPage, 
 	var all []ports.PastView
 	for _, s := range shards {
 		for id, p := range s.past {
-			if strings.HasSuffix(id, "\x00") {
+			key, isMark := strings.CutSuffix(id, "\x00")
+			if isMark != r.Marks {
 				continue
 			}
 			view := ports.PastView{Past: p, ResultBytes: len(p.Result)}
+			view.ID = key
 			view.Result = nil
 			all = append(all, view)
 		}

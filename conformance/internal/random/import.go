@@ -27,6 +27,12 @@ func (d *driver) imported() ports.ImportRequest {
 	}
 
 	now := d.model().Now()
+	// Records go by their number only where settlements add them.
+	if d.keep.Any() && d.keep.Count == 0 && rarely(d, "records") {
+		d.importedPast(&r, ids, now)
+		return r
+	}
+
 	jobs := rapid.Bool().Draw(d.t, "jobs")
 	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(ids), 0, len(ids), rapid.ID[string]).Draw(d.t, "ids") {
 		if jobs {
@@ -56,6 +62,25 @@ func (d *driver) imported() ports.ImportRequest {
 		r.DeadLetters = append(r.DeadLetters, letter)
 	}
 	return r
+}
+
+// importedPast draws records or marks.
+func (d *driver) importedPast(r *ports.ImportRequest, ids []string, now core.Instant) {
+	marks := rapid.Bool().Draw(d.t, "marks")
+	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(ids), 0, len(ids), rapid.ID[string]).Draw(d.t, "ids") {
+		p := core.Past{
+			ID:     id,
+			DoneAt: now.Add(pick(d, "done", -time.Hour, -time.Second, 0, time.Second)),
+			Score:  float64(pick(d, "score", 1, 2, 3, 4)),
+			Raises: rapid.Bool().Draw(d.t, "raises"),
+			Result: pick(d, "result", nil, []byte("imported")),
+		}
+		if marks {
+			r.Marks = append(r.Marks, p)
+		} else {
+			r.Past = append(r.Past, p)
+		}
+	}
 }
 
 // randomFailures returns lists of failures as a store keeps them.

@@ -148,7 +148,9 @@ func (d *driver) checkLists(r ports.PageRequest, shards int) {
 			})
 		})
 
-	compare(d, "Past", d.from(r, shards, false),
+	past := d.from(r, shards, false)
+	past.Marks = rapid.Bool().Draw(d.t, "marks")
+	compare(d, "Past", past,
 		func(s ports.ShardStore, ctx context.Context, r ports.PageRequest) ([]ports.PastView, error) {
 			return allPages(r, func(p ports.PageRequest) ([]ports.PastView, ports.Cursor, error) {
 				page, err := s.Past(ctx, p)

@@ -81,13 +81,7 @@ func TestARateHoldsWhileServersDieAndAreReplaced(t *testing.T) {
 // onEachStoreAndCluster runs a test of servers that end a number of times, on each store.
 func onEachStoreAndCluster(t *testing.T, test func(t *testing.T, url string, ends int)) {
 	ends := kit.FromVariable(t, endsVariable, 20)
-	stores := kit.StoreURLs(t)
-	cluster := testservers.RedisCluster(t)
-	stores["Redis Cluster"] = func(t *testing.T) string {
-		return kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster)
-	}
-
-	for name, open := range stores {
+	for name, open := range kit.StoreAndClusterURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, open(t), ends)

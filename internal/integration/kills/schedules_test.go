@@ -372,12 +372,7 @@ func (c *clocks) late() (quiet, faulty kit.Spread) {
 func TestTicksArePushedOnceWhileServersAreKilled(t *testing.T) {
 	tier.Long(t, "kills processes at length")
 	faults := kit.FromVariable(t, tickingFaultsVariable, 20)
-	stores := kit.StoreURLs(t)
-	cluster := testservers.RedisCluster(t)
-	stores["Cluster"] = func(t *testing.T) string {
-		return kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster)
-	}
-	for name, open := range stores {
+	for name, open := range kit.StoreAndClusterURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newClocks(t, open(t), 500, 3, 2*time.Second)

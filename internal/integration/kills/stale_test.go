@@ -63,7 +63,7 @@ func versionWorker() error {
 // one, however often its process is killed, and the newest version of each id is handled.
 func TestStaleVersionsAreNotHandledWhileServersAreKilled(t *testing.T) {
 	t.Parallel()
-	for name, newURL := range kit.StoreURLs(t) {
+	for name, newURL := range kit.StoreAndClusterURLs(t) {
 		for work, queue := range versionQueues {
 			t.Run(name+" "+work, func(t *testing.T) {
 				t.Parallel()

@@ -52,3 +52,13 @@ func StoreURLs(t *testing.T) map[string]func(*testing.T) (url string) {
 		},
 	}
 }
+
+// StoreAndClusterURLs is StoreURLs with a Redis Cluster too.
+func StoreAndClusterURLs(t *testing.T) map[string]func(*testing.T) (url string) {
+	t.Helper()
+	stores, cluster := StoreURLs(t), testservers.RedisCluster(t)
+	stores["Redis Cluster"] = func(t *testing.T) string {
+		return RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster)
+	}
+	return stores
+}

@@ -12,7 +12,7 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.arrivals_of, {sc
   {schema}.remaining, {schema}.renew, {schema}.replaces, {schema}.repeat_turn,
   {schema}.reply_cancellations, {schema}.reply_claims, {schema}.reply_header, {schema}.rescan_due, {schema}.rescan_from,
   {schema}.rescan_if_due, {schema}.scan_from, {schema}.set_merge, {schema}.set_paused, {schema}.set_schedule_aside, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx, {schema}.settle_payload_in_tx,
-  {schema}.step_bury_or_delete, {schema}.step_cancel, {schema}.step_delete_payloads, {schema}.step_edit, {schema}.step_edit_queued, {schema}.step_expedite, {schema}.step_import, {schema}.step_import_jobs,
+  {schema}.step_bury_or_delete, {schema}.step_cancel, {schema}.step_delete_payloads, {schema}.step_edit, {schema}.step_edit_queued, {schema}.step_expedite, {schema}.step_import, {schema}.step_import_jobs, {schema}.step_import_past,
   {schema}.step_revive_or_purge, {schema}.take_count_changes, {schema}.take_dead, {schema}.take_inbox, {schema}.take_payloads, {schema}.take_slots, {schema}.ticks, {schema}.track, {schema}.turn, {schema}.turn_claims, {schema}.turn_fast,
   {schema}.unfit_session, {schema}.unite_tags, {schema}.unpark;
 DROP VIEW {schema}.reply;

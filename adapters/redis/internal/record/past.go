@@ -26,6 +26,11 @@ func pastText(p *core.Past) []byte {
 	return append(append(b, byte(len(p.Node))), p.Node...)
 }
 
+// PastText returns the record of a done job, or of a mark, as it is stored, without its result.
+func PastText(p *core.Past) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(p.DoneAt)), pastText(p)...)
+}
+
 // raises is the bit of the number of payloads that is set if the score counts for the mark.
 const raises = 1 << 31
 
@@ -50,14 +55,14 @@ func MarkText(m core.Mark) []byte {
 	if !m.OK {
 		return nil
 	}
-	return pastText(&core.Past{Score: core.NormalScore(m.Score), Raises: true})
+	return pastText(&core.Past{Score: m.Score, Raises: true})
 }
 
 // markField ends the field of the record of a mark, after its id. No id has it.
 const markField = "\x00"
 
-// IsMark reports whether a field has the record of a mark.
-func IsMark(field string) bool { return strings.HasSuffix(field, markField) }
+// CutMark returns the id of a field, and whether the field has the record of a mark.
+func CutMark(field string) (id string, isMark bool) { return strings.CutSuffix(field, markField) }
 
 // ParseMark returns the mark of an id, whose record and whose record of a mark are stored as these
 // texts, each of which may be empty.

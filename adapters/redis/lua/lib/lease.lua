@@ -16,7 +16,7 @@
 --   alone: how many claims run alone. turn.lua, set_aside, recount.
 --   processed, failed: the shard's counts. Both turns.
 --   past: the bytes of the results of the shard's records, and their Age, see lib/past.lua. Both
---     turns.
+--     turns, import_past, revive_purge.
 --   superseded: the count of payloads that the merge rule has dropped. lib/items.lua.
 --   stale: the count of stale payloads that were dropped. turn.lua, push.lua.
 --   repeated: the count of entries that were dropped as repeats. push.lua.

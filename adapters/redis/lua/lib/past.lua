@@ -9,6 +9,7 @@
 -- whose field is the id and a NUL. PTIME has the fields by DoneAt, and RESULTS the results by id, of
 -- those that have one. The field past of the lease has the bytes of all results and the Age of the
 -- last turn that has kept records (8 bytes each). It is there as long as the shard has records.
+-- step/import_past.lua adds those of another queue.
 
 -- past_args reads the arguments for the settlements of a turn, of which codes has a byte each. It
 -- returns the record of each position, and its result, if there is one, and the number of

@@ -8,7 +8,8 @@
 //     repeated.
 //   - settle.go is about settlements, and about those that a turn must skip. slot.go is about the
 //     slots of jobs that a settlement puts back. past.go is about the records of jobs that are done,
-//     and mark.go about the highest scores that were done.
+//     mark.go about the highest scores that were done, and importpast.go about records and marks of
+//     another queue.
 //   - claim.go is about what a turn claims, begin.go about the mark of a job that has begun,
 //     parts.go about payloads that end one by one, and head.go about the time of the next job.
 //   - control.go is about a paused queue and cancelled jobs.
@@ -38,6 +39,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "slot", Cases: slotCases()},
 		{Name: "past", Cases: pastCases()},
 		{Name: "mark", Cases: markCases()},
+		{Name: "import past", Cases: importPastCases()},
 		{Name: "claim", Cases: claimCases()},
 		{Name: "recovered", Cases: recoveredCases()},
 		{Name: "begin", Cases: beginCases()},

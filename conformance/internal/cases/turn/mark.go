@@ -200,7 +200,7 @@ func markRefused(e *env.Env) {
 	e.Push(env.EntriesOf("a", env.ThreePayloads())...)
 	h := e.Acquire("n1")
 	c := h.One()
-	for _, score := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+	for _, score := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)} {
 		s, part := env.Failed(c, "boom", 0), c.SettlePayload(0)
 		s.Mark, part.Mark = core.Mark{Score: score, OK: true}, core.Mark{Score: score, OK: true}
 		r := h.Request(0, s)

@@ -3,9 +3,9 @@
 -- element for each record, and no queue and minute twice; p_known is the counted of the row that the
 -- record replaces, or 0. The last arrays have one element for each day, and p_changes 134 for each.
 -- Returns false, and stores nothing, if another row is there than p_known says: another call has
--- stored a record of this owner. The days are locked in one order, and only one call of an owner can
--- hold the lock of a day. The lock of the queues keeps them as they are until the end: forget waits
--- for it.
+-- stored a record of this owner. The days are inserted and locked in one order, and only one call of an
+-- owner can hold the lock of a day. The lock of the queues keeps them as they are until the end: forget
+-- waits for it.
 CREATE FUNCTION {schema}.record(p_owner text, p_now bigint,
   p_queues int[], p_minutes bigint[], p_known bigint[], p_counted bigint[], p_stats bytea[],
   p_day_queues int[], p_days bigint[], p_changes float8[])
@@ -27,19 +27,27 @@ BEGIN
   v_now := {schema}.clock(p_now);
   v_kept := v_now - v_now % c_minute - 24 * c_hour;
 
+  -- New days are inserted before any is locked: a call that holds a lock must not wait for the insert of
+  -- another one. A day that another call removes in between is inserted by a second round.
   LOOP
+    IF EXISTS (
+      SELECT FROM unnest(p_day_queues, p_days) r (queue, day)
+      WHERE NOT EXISTS (SELECT FROM {schema}.day_records d WHERE d.queue = r.queue AND d.day = r.day))
+    THEN
+      INSERT INTO {schema}.day_records (queue, day, sums)
+      SELECT q.id, r.day, array_fill(0::float8, ARRAY[c_values])
+      FROM unnest(p_day_queues, p_days) r (queue, day)
+      JOIN {schema}.queues q ON q.id = r.queue
+      ORDER BY q.id, r.day
+      ON CONFLICT DO NOTHING;
+      v_new := true;
+    END IF;
+
     PERFORM FROM unnest(p_day_queues, p_days) r (queue, day)
     JOIN {schema}.day_records d ON d.queue = r.queue AND d.day = r.day
     ORDER BY d.queue, d.day FOR UPDATE OF d;
     GET DIAGNOSTICS v_locked = ROW_COUNT;
     EXIT WHEN v_new OR v_locked = cardinality(p_days);
-
-    INSERT INTO {schema}.day_records (queue, day, sums)
-    SELECT q.id, r.day, array_fill(0::float8, ARRAY[c_values])
-    FROM unnest(p_day_queues, p_days) r (queue, day) JOIN {schema}.queues q ON q.id = r.queue
-    ORDER BY q.id, r.day
-    ON CONFLICT DO NOTHING;
-    v_new := true;
   END LOOP;
 
   -- Of a queue with too many days the one that is farthest from the present one goes, with minutes of it
