@@ -141,14 +141,14 @@ func TestPostgresSQLGrantsOfTheGuide(t *testing.T) {
 	must(t, err)
 }
 
-// await waits for a condition, as long as a slow machine needs.
+// await waits for a condition.
 func await(t *testing.T, holds func() bool) {
 	t.Helper()
 	for range 6000 {
 		if holds() {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // minutes in all, also for a slow machine
 	}
 	t.Fatal("it has not happened within minutes")
 }

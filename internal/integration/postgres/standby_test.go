@@ -102,6 +102,10 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 			f, err := s.Find(ctx, ports.FindRequest{Queue: "orders", ID: "queued", Payloads: 1000})
 			return f.Queued != nil, err
 		},
+		"Pending": func(ctx context.Context) (any, error) {
+			p, err := s.Pending(ctx, ports.PendingRequest{Queue: "orders", IDs: []string{"queued"}})
+			return len(p.IDs), err
+		},
 		"QuarantinedShards": func(ctx context.Context) (any, error) {
 			q, err := s.QuarantinedShards(ctx, ports.QuarantinedShardsRequest{Queue: "orders"})
 			return len(q.Shards), err
@@ -203,7 +207,12 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 		"Audit":     func(ctx context.Context) error { return s.Audit(ctx, ports.Action{ID: "1", Verb: "pause"}) },
 		"Record": func(ctx context.Context) error {
 			return s.Record(ctx, ports.RecordRequest{
-				Owner: "owner", Records: []ports.Record{{Queue: "orders", Stats: core.Stats{Processed: 1}}},
+				Owner: "owner",
+				Records: []ports.Record{{ // newer than what is stored, or it needs no call that writes
+					Queue:  "orders",
+					Minute: core.InstantOf(time.Now().Truncate(time.Minute)),
+					Stats:  core.Stats{Processed: 100},
+				}},
 			})
 		},
 		"Pause":  func(ctx context.Context) error { return s.Pause(ctx, "orders") },
@@ -304,6 +313,7 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 		"Past":              0,
 		"Groups":            int64(1),
 		"Find":              true,
+		"Pending":           1,
 		"QuarantinedShards": 0,
 		"Quarantined":       0,
 		"Tracked":           0,
