@@ -313,7 +313,7 @@ var boardPages = []string{
 	"", "queue?q=orders", "shards?q=orders", "jobs?q=orders", "jobs?q=orders&list=fresh",
 	"jobs?q=orders&list=retries&sort=failures",
 	"jobs?q=orders&list=scheduled", "jobs?q=orders&sort=id&desc=1", "jobs?q=orders&shard=1",
-	"id?q=orders&id=order-0000007", "search?id=order-0000007",
+	"id?q=orders&id=order-0000007", "search?for=order-0000007",
 	"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes",
 	"store", "audit", "audit?q=orders",
 }

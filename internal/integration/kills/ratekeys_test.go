@@ -78,7 +78,7 @@ func noteStarts(j journal) storekit.Interceptor {
 				j.write(line)
 			}
 			for i := range g.Granted {
-				if slot := take.Rate.Slot(g.First, reply.Now, i); slot <= reply.Now {
+				if slot := take.Rate.Slot(g.First, reply.Now, i); slot <= reply.Now.Add(take.Soon) {
 					line.token = int64(slot)
 					j.write(line)
 				}
