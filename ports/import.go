@@ -22,7 +22,7 @@ type ImportRequest struct {
 	// DeadLetters are at most [MaxStep] dead letters of ids of this shard, each id once. Each has
 	// at least one payload, and all together have no more payloads and bytes than a step moves. A
 	// dead letter with more comes in parts, in several calls, each part with its ChangedAt,
-	// Error, Group and Tags. StepReply.Reached is how far the step came.
+	// Failures, Group and Tags. StepReply.Reached is how far the step came.
 	DeadLetters []core.DeadLetter
 	// Jobs are jobs as another queue had them, within the same limits. A job with more payloads
 	// comes in parts too, each part with its State.

@@ -287,6 +287,9 @@ func stepCalls() []scriptCall {
 		step("import jobs", "import_jobs", func(w *worker) (ports.StepReply, error) {
 			return w.importJobs("plain", "large", "elsewhere")
 		}),
+		step("import records", "import_past", func(w *worker) (ports.StepReply, error) {
+			return w.importPast("plain", "elsewhere")
+		}),
 		step("delete failed", "delete", func(w *worker) (ports.StepReply, error) {
 			return w.store.Delete(w.t.Context(), w.step())
 		}),
@@ -351,6 +354,23 @@ func (w *worker) importJobs(ids ...string) (ports.StepReply, error) {
 				{Data: []byte("p3"), Score: 1}, {Data: []byte("other"), Score: 2, Meta: []byte("m")},
 			},
 			State: core.State{PerformAt: core.InstantOf(frozenNow), RetryCount: 7, FirstPush: 1, Failures: core.Failures{{Text: "boom"}}},
+		})
+	}
+	return w.store.Import(w.t.Context(), r)
+}
+
+// importPast imports records of ids, with a result.
+func (w *worker) importPast(ids ...string) (ports.StepReply, error) {
+	r := ports.ImportRequest{Shard: w.shard, Shards: 1, Generation: 1}
+	for _, id := range ids {
+		r.Past = append(r.Past, core.Past{
+			ID:       id,
+			Started:  1,
+			DoneAt:   core.InstantOf(frozenNow),
+			Payloads: 1,
+			Attempt:  1,
+			Result:   []byte("{}"),
+			Node:     "elsewhere",
 		})
 	}
 	return w.store.Import(w.t.Context(), r)

@@ -28,8 +28,7 @@ func (c *scriptCall) refusedWhenFull() bool {
 		return !strings.HasPrefix(c.name, "remove")
 	}
 	return c.script == "push" || c.script == "oldest" || c.script == "track" || c.script == "edit" || c.script == "edit_queued" ||
-		c.script == "import" ||
-		c.script == "import_jobs" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
+		strings.HasPrefix(c.script, "import") || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }
 
 // TestRedisFullServer makes every call on a server that is beyond its maxmemory. A call whose
