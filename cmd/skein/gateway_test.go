@@ -255,43 +255,36 @@ func TestFilesOfTokensAreChecked(t *testing.T) {
 // The command serves a gateway in front of each store.
 func TestServePush(t *testing.T) {
 	t.Parallel()
-	for name, newStore := range storesOfTests() {
-		if name == "Memory" {
-			continue // the gateway would have a store of its own
+	onServers(t, func(t *testing.T, address string) {
+		if code, said := run(t, address, "job push orders 41 --payload x --shards 2"); code != 0 {
+			t.Fatalf("%d: %s", code, said)
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			address := newStore(t)
-			if code, said := run(t, address, "job push orders 41 --payload x --shards 2"); code != 0 {
-				t.Fatalf("%d: %s", code, said)
-			}
 
-			url := served(t, nil, "serve", "--push", "--push-tokens", fileOf(t, tokensOfTests), "--url", address)
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/queues/orders/jobs",
-				strings.NewReader(`{"entries":[{"id":"42","payload":{"b":1.0,"a":"\u003c"}},{"id":"42","data":"x"}]}`))
-			must(t, err)
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Authorization", "Bearer "+railsToken)
-			reply, err := http.DefaultClient.Do(r)
-			must(t, err)
-			defer reply.Body.Close()
-			text, err := io.ReadAll(reply.Body)
-			must(t, err)
-			if reply.StatusCode != http.StatusOK || !strings.HasPrefix(string(text), `{"new":1,"merged":1,`) {
-				t.Errorf("%s: %s", reply.Status, text)
-			}
+		url := served(t, nil, "serve", "--push", "--push-tokens", fileOf(t, tokensOfTests), "--url", address)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/queues/orders/jobs",
+			strings.NewReader(`{"entries":[{"id":"42","payload":{"b":1.0,"a":"\u003c"}},{"id":"42","data":"x"}]}`))
+		must(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+railsToken)
+		reply, err := http.DefaultClient.Do(r)
+		must(t, err)
+		defer reply.Body.Close()
+		text, err := io.ReadAll(reply.Body)
+		must(t, err)
+		if reply.StatusCode != http.StatusOK || !strings.HasPrefix(string(text), `{"new":1,"merged":1,`) {
+			t.Errorf("%s: %s", reply.Status, text)
+		}
 
-			backend, err := backends.Connect(t.Context(), address)
-			must(t, err)
-			defer func() { must(t, backend.Close()) }()
-			found, err := backend.Store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "42", Payloads: 10})
-			must(t, err)
-			if p := found.Queued.Payloads; len(p) != 2 || string(p[0].Data) != `{"a":"<","b":1}` || string(p[1].Data) != "x" {
-				t.Errorf("%d payloads: %+v", len(p), p)
-			}
-			if status, _ := get(t, url+"/", "Authorization", "Bearer "+railsToken); status != http.StatusNotFound {
-				t.Errorf("the dashboard is served: %d", status)
-			}
-		})
-	}
+		backend, err := backends.Connect(t.Context(), address)
+		must(t, err)
+		defer func() { must(t, backend.Close()) }()
+		found, err := backend.Store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "42", Payloads: 10})
+		must(t, err)
+		if p := found.Queued.Payloads; len(p) != 2 || string(p[0].Data) != `{"a":"<","b":1}` || string(p[1].Data) != "x" {
+			t.Errorf("%d payloads: %+v", len(p), p)
+		}
+		if status, _ := get(t, url+"/", "Authorization", "Bearer "+railsToken); status != http.StatusNotFound {
+			t.Errorf("the dashboard is served: %d", status)
+		}
+	})
 }

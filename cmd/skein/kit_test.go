@@ -117,6 +117,20 @@ func storesOfTests() map[string]func(*testing.T) string {
 	}
 }
 
+// onServers runs a test on a new store of each kind that several processes can share.
+func onServers(t *testing.T, test func(t *testing.T, address string)) {
+	t.Helper()
+	for name, newStore := range storesOfTests() {
+		if name == "Memory" {
+			continue // each process would have a store of its own
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newStore(t))
+		})
+	}
+}
+
 // clusterURL names all nodes that a client of a Cluster knows.
 func clusterURL(cluster *goredis.ClusterClient) string {
 	addresses := cluster.Options().Addrs

@@ -213,6 +213,11 @@ func metricsOf(i *inspect.Inspector) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	return scraped(collector)
+}
+
+// scraped returns the route that serves the metrics of a collector, and no others.
+func scraped(collector prom.Collector) (http.Handler, error) {
 	registry := prom.NewRegistry()
 	if err := registry.Register(collector); err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -334,8 +333,8 @@ func serveWith(
 
 // probes returns the routes of a process that runs a server. It is not ready once ctx has ended.
 func probes(ctx context.Context, i *inspect.Inspector, counts prom.Collector) (http.Handler, error) {
-	registry := prom.NewRegistry()
-	if err := registry.Register(counts); err != nil {
+	metrics, err := scraped(counts)
+	if err != nil {
 		return nil, err
 	}
 
@@ -349,6 +348,6 @@ func probes(ctx context.Context, i *inspect.Inspector, counts prom.Collector) (h
 		}
 		ready.ServeHTTP(w, r)
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", metrics)
 	return mux, nil
 }

@@ -28,71 +28,64 @@ const (
 // running call end, while its probes say so.
 func TestWork(t *testing.T) {
 	t.Parallel()
-	for name, newStore := range storesOfTests() {
-		if name == "Memory" {
-			continue // the command would have a store of its own
+	onServers(t, func(t *testing.T, address string) {
+		began, finish := make(chan string), make(chan struct{})
+		handler := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			began <- r.URL.Path + " " + string(text)
+			<-finish
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `"handled"`)
+		}))
+		defer handler.Close()
+
+		queues := fileOf(t, "# two\norders "+handler.URL+"/orders --shards 2 --keep 1h --secret-file "+
+			fileOf(t, secretOfTests)+"\n\nmails "+handler.URL+"/mails --max-retries 0 --shards 1\n")
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		url, ended := serves(t, ctx, nil, "work", "--queues-file", queues, "--url", address)
+		awaitReady(t, url)
+		for _, push := range []string{`orders 42 --payload {"paid":true} --score 7 --tag import`, "mails 1 --payload x"} {
+			if code, said := run(t, address, "job push "+push); code != 0 {
+				t.Fatalf("%d: %s", code, said)
+			}
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			address := newStore(t)
-			began, finish := make(chan string), make(chan struct{})
-			handler := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				text, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
-				began <- r.URL.Path + " " + string(text)
-				<-finish
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = io.WriteString(w, `"handled"`)
-			}))
-			defer handler.Close()
 
-			queues := fileOf(t, "# two\norders "+handler.URL+"/orders --shards 2 --keep 1h --secret-file "+
-				fileOf(t, secretOfTests)+"\n\nmails "+handler.URL+"/mails --max-retries 0 --shards 1\n")
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			url, ended := serves(t, ctx, nil, "work", "--queues-file", queues, "--url", address)
-			awaitReady(t, url)
-			for _, push := range []string{`orders 42 --payload {"paid":true} --score 7 --tag import`, "mails 1 --payload x"} {
-				if code, said := run(t, address, "job push "+push); code != 0 {
-					t.Fatalf("%d: %s", code, said)
-				}
-			}
+		calls := []string{<-began, <-began}
+		slices.Sort(calls)
+		if !strings.HasPrefix(calls[0], `/mails {"version":1,"queue":"mails","id":"1","attempt":1,`) ||
+			!strings.HasSuffix(calls[0], `"payloads":[{"data_base64":"eA==","score":`+scoreIn(t, calls[0])+"}]}") ||
+			!strings.HasPrefix(calls[1], `/orders {"version":1,"queue":"orders","id":"42","attempt":1,`) ||
+			!strings.HasSuffix(calls[1], `"tags":["import"],"payloads":[{"payload":{"paid":true},"score":7}]}`) {
+			t.Errorf("%q", calls)
+		}
+		if _, metrics := get(t, url+"/metrics", "", ""); !strings.Contains(metrics, `skein_lanes`) {
+			t.Errorf("no metrics: %s", metrics)
+		}
 
-			calls := []string{<-began, <-began}
-			slices.Sort(calls)
-			if !strings.HasPrefix(calls[0], `/mails {"version":1,"queue":"mails","id":"1","attempt":1,`) ||
-				!strings.HasSuffix(calls[0], `"payloads":[{"data_base64":"eA==","score":`+scoreIn(t, calls[0])+"}]}") ||
-				!strings.HasPrefix(calls[1], `/orders {"version":1,"queue":"orders","id":"42","attempt":1,`) ||
-				!strings.HasSuffix(calls[1], `"tags":["import"],"payloads":[{"payload":{"paid":true},"score":7}]}`) {
-				t.Errorf("%q", calls)
-			}
-			if _, metrics := get(t, url+"/metrics", "", ""); !strings.Contains(metrics, `skein_lanes`) {
-				t.Errorf("no metrics: %s", metrics)
-			}
+		stop()
+		if status, said := get(t, url+"/readyz", "", ""); status != http.StatusServiceUnavailable || said != "stopping\n" {
+			t.Errorf("/readyz: %d %s", status, said)
+		}
+		if status, said := get(t, url+"/livez", "", ""); status != http.StatusOK {
+			t.Errorf("/livez: %d %s", status, said)
+		}
+		close(finish)
+		if end := <-ended; end.code != 0 {
+			t.Errorf("it ended with %d: %s", end.code, end.said)
+		}
 
-			stop()
-			if status, said := get(t, url+"/readyz", "", ""); status != http.StatusServiceUnavailable || said != "stopping\n" {
-				t.Errorf("/readyz: %d %s", status, said)
-			}
-			if status, said := get(t, url+"/livez", "", ""); status != http.StatusOK {
-				t.Errorf("/livez: %d %s", status, said)
-			}
-			close(finish)
-			if end := <-ended; end.code != 0 {
-				t.Errorf("it ended with %d: %s", end.code, end.said)
-			}
-
-			backend, err := backends.Connect(t.Context(), address)
-			must(t, err)
-			defer func() { must(t, backend.Close()) }()
-			f, err := inspect.New(backend.Store, inspect.Options{}).Find(t.Context(), "orders", "42")
-			if err != nil || f.Past == nil || string(f.Past.Result) != `"handled"` || f.Queued != nil || f.Claimed != nil {
-				t.Errorf("%+v, %v", f, err)
-			}
-		})
-	}
+		backend, err := backends.Connect(t.Context(), address)
+		must(t, err)
+		defer func() { must(t, backend.Close()) }()
+		f, err := inspect.New(backend.Store, inspect.Options{}).Find(t.Context(), "orders", "42")
+		if err != nil || f.Past == nil || string(f.Past.Result) != `"handled"` || f.Queued != nil || f.Claimed != nil {
+			t.Errorf("%+v, %v", f, err)
+		}
+	})
 }
 
 // scoreIn returns the score in a call, which is the time of a push.
