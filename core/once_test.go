@@ -1,37 +1,16 @@
 package core_test
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	rules "github.com/skeinq/skein/internal/vectors"
 )
 
-// oncePush is written as [seconds from the first push, id, bytes, seconds of OnceIn].
-type oncePush struct {
-	at    time.Duration
-	entry core.Entry
-}
-
-func (p *oncePush) UnmarshalJSON(text []byte) error {
-	var at, once int64
-	var data string
-	err := json.Unmarshal(text, &[]any{&at, &p.entry.ID, &data, &once})
-	p.at, p.entry.OnceIn = time.Duration(at)*time.Second, time.Duration(once)*time.Second
-	p.entry.Data = []byte(data)
-	return err
-}
-
 func TestOnceVectors(t *testing.T) {
-	type vector struct {
-		About   string
-		Stamped bool
-		Pushes  []oncePush
-		Repeats []int
-	}
-	for _, v := range vectors[vector](t, "once.json") {
+	for _, v := range vectors[rules.Once](t, "once.json") {
 		t.Run(v.About, func(t *testing.T) {
 			var rule core.MergeRule
 			if v.Stamped {
@@ -41,13 +20,13 @@ func TestOnceVectors(t *testing.T) {
 			remembered := map[core.OnceKey]core.Instant{}
 			var repeats []int
 			for i, p := range v.Pushes {
-				e := p.entry
+				e := core.Entry{ID: p.ID, Payload: core.Payload{Data: []byte(p.Data)}, OnceIn: p.OnceIn}
 				if err := e.Validate(); err != nil {
 					t.Fatal(err)
 				}
 				e.Score = float64(i)
 				e.Payload = rule.Stored(e.Payload)
-				now, key := core.Instant(1000).Add(p.at), e.OnceKey(v.Stamped)
+				now, key := core.Instant(1000).Add(p.At), e.OnceKey(v.Stamped)
 				switch {
 				case e.OnceIn == 0:
 				case core.Repeats(remembered[key], now):

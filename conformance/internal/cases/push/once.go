@@ -1,7 +1,6 @@
 package push
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -77,29 +76,9 @@ func once(id, data string, score float64) core.Entry {
 	return en
 }
 
-// oncePush is written as [seconds from the first push, id, bytes, seconds of OnceIn].
-type oncePush struct {
-	at    time.Duration
-	entry core.Entry
-}
-
-func (p *oncePush) UnmarshalJSON(text []byte) error {
-	var at, seconds int64
-	var data string
-	err := json.Unmarshal(text, &[]any{&at, &p.entry.ID, &data, &seconds})
-	p.at, p.entry.OnceIn = time.Duration(at)*time.Second, time.Duration(seconds)*time.Second
-	p.entry.Data = []byte(data)
-	return err
-}
-
 // onceVectors runs the worked cases, each with ids of its own.
 func onceVectors(e *env.Env) {
-	list, err := vectors.Read[struct {
-		About   string
-		Stamped bool
-		Pushes  []oncePush
-		Repeats []int
-	}]("once.json")
+	list, err := vectors.Read[vectors.Once]("once.json")
 	e.Must(err, "reading the vectors")
 
 	var repeated int64
@@ -112,10 +91,9 @@ func onceVectors(e *env.Env) {
 
 		start := e.Clock.Now()
 		for i, p := range v.Pushes {
-			e.Clock.Advance(start.Add(p.at).Sub(e.Clock.Now()))
-			en := p.entry
-			en.ID, en.Score = fmt.Sprint(n, "/", en.ID), float64(i)
-			en.Payload = rule.Stored(en.Payload)
+			e.Clock.Advance(start.Add(p.At).Sub(e.Clock.Now()))
+			en := core.Entry{ID: fmt.Sprint(n, "/", p.ID), OnceIn: p.OnceIn}
+			en.Payload = rule.Stored(core.Payload{Data: []byte(p.Data), Score: float64(i)})
 			r := e.PushRequest(env.Orders, en)
 			r.Stamped = v.Stamped
 
