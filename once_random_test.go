@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -12,10 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/virtual"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -25,16 +22,10 @@ type delivery struct{ id, text string }
 // onceHistory is a queue of deliveries with its servers, pushers and operators, and what a consumer
 // knows that remembers each push with OnceIn.
 type onceHistory struct {
-	t         *rapid.T
-	clock     *virtual.Clock
-	store     *memory.Store
-	inspector *inspect.Inspector
-	client    *skein.Client
-	queue     *skein.Queue[string]
-	merge     skein.MergeRule
-	handler   skein.Handler
-	crashes   int64
-	repeats   int64
+	history
+	queue   *skein.Queue[string]
+	merge   skein.MergeRule
+	repeats int64
 	// until is when the time of a delivery ends, accepted how often it was accepted, done how often
 	// it was done, and open how many of it must be queued, claimed or dead.
 	until    map[delivery]time.Time
@@ -45,15 +36,15 @@ type onceHistory struct {
 
 func newOnceHistory(t *rapid.T) *onceHistory {
 	h := &onceHistory{
-		t: t, clock: virtual.NewClock(time.Unix(1_800_000_000, 0)),
+		history: newHistory(t, "deliveries"),
 		merge: rapid.SampledFrom([]skein.MergeRule{
 			skein.Union(), skein.Newest(), skein.Every(), skein.Latest(1),
 		}).Draw(t, "merge"),
-		until: map[delivery]time.Time{}, accepted: map[delivery]int{}, done: map[delivery]int{}, open: map[delivery]int{},
+		until:    map[delivery]time.Time{},
+		accepted: map[delivery]int{},
+		done:     map[delivery]int{},
+		open:     map[delivery]int{},
 	}
-	h.store = memory.New(memory.Options{Clock: h.clock.Now})
-	h.inspector = inspect.New(h.store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
-	h.client = skein.NewClient(h.store, skein.ClientOptions{})
 	h.queue = skein.NewQueue("deliveries", skein.QueueOptions[string]{
 		Shards: 1, Merge: h.merge, MaxRetries: 1, MaxRecoveries: 1000,
 		Backoff: func(int) time.Duration { return time.Nanosecond },
@@ -77,8 +68,6 @@ func (h *onceHistory) finish(d delivery) {
 	h.done[d]++
 	h.open[d] = max(0, h.open[d]-1)
 }
-
-func (h *onceHistory) id() string { return rapid.SampledFrom([]string{"a", "b"}).Draw(h.t, "id") }
 
 func (h *onceHistory) push() {
 	d := delivery{h.id(), rapid.SampledFrom([]string{"x", "y", "z"}).Draw(h.t, "text")}
@@ -114,28 +103,13 @@ func (h *onceHistory) wait() {
 	}).Draw(h.t, "time"))
 }
 
-func (h *onceHistory) run() {
-	h.clock.Advance(time.Second)
-	server := skein.NewServer(h.store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, h.handler)
-	_, err := server.RunDue(context.Background())
-	check(h.t, err)
-}
-
 // crash lets a server claim jobs, settle one of them as done or not, and die.
 func (h *onceHistory) crash() {
-	h.crashes++
-	shard := core.Shard{Queue: "deliveries"}
-	acquired, err := h.store.Acquire(context.Background(), ports.AcquireRequest{
-		Shard: shard, Shards: 1, Generation: 1, Owner: "crashes", Attempt: h.crashes, TTL: time.Millisecond,
-	})
-	if errors.Is(err, ports.ErrUnknownQueue) {
+	lease, ok := h.acquired()
+	if !ok {
 		return
 	}
-	check(h.t, err)
-	r := ports.TurnRequest{
-		Lease:  ports.Lease{Shard: shard, Owner: "crashes", Token: acquired.Token},
-		Number: 1, TTL: time.Millisecond, Want: 2, PerJob: 2,
-	}
+	r := ports.TurnRequest{Lease: lease, Number: 1, TTL: time.Millisecond, Want: 2, PerJob: 2}
 	reply, err := h.store.Turn(context.Background(), r)
 	check(h.t, err)
 	if len(reply.Claims) > 0 && rapid.Bool().Draw(h.t, "settles") {
@@ -174,9 +148,7 @@ func (h *onceHistory) operate() {
 		_, err = h.inspector.Purge(ctx, "deliveries", inspect.DeadIDs(id))
 		h.close(id)
 	}
-	if !errors.Is(err, inspect.ErrUnknownQueue) {
-		check(h.t, err)
-	}
+	h.acted(err)
 }
 
 // close notes that the deliveries of an id may be gone.
@@ -216,19 +188,8 @@ func (h *onceHistory) check() {
 }
 
 func (h *onceHistory) isThere(d delivery) bool {
-	found, err := h.inspector.Find(context.Background(), "deliveries", d.id)
-	check(h.t, err)
-	var lists [][]core.Payload
-	if found.Queued != nil {
-		lists = append(lists, found.Queued.Payloads)
-	}
-	if found.Claimed != nil {
-		lists = append(lists, found.Claimed.Payloads)
-	}
-	if found.DeadLetter != nil {
-		lists = append(lists, found.DeadLetter.Payloads)
-	}
-	return slices.ContainsFunc(slices.Concat(lists...), func(p core.Payload) bool {
+	found := h.find(d.id)
+	return slices.ContainsFunc(heldPayloads(&found), func(p core.Payload) bool {
 		var text string
 		return json.Unmarshal(p.Data, &text) == nil && text == d.text || h.text(p) == d.text
 	})

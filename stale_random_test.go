@@ -3,7 +3,6 @@ package skein_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -11,25 +10,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/virtual"
 	"github.com/skeinq/skein/ports"
 )
 
 // staleWorld is a queue of versions with its servers, pushers and operators, and what a consumer knows
 // that remembers the highest version of each id that was done.
 type staleWorld struct {
-	t         *rapid.T
-	clock     *virtual.Clock
-	store     *memory.Store
-	inspector *inspect.Inspector
-	client    *skein.Client
-	products  *skein.Queue[version]
-	blind     *skein.Queue[version] // of a program that handles what is stale
-	handler   skein.Handler
-	crashes   int64
+	history
+	products *skein.Queue[version]
+	blind    *skein.Queue[version] // of a program that handles what is stale
 	// done is the mark of each id, and finished are the versions that were done since it was reset.
 	done     map[string]int
 	finished map[string]map[int]bool
@@ -39,12 +30,11 @@ type staleWorld struct {
 
 func newStaleWorld(t *rapid.T) *staleWorld {
 	w := &staleWorld{
-		t: t, clock: virtual.NewClock(time.Unix(1_800_000_000, 0)),
-		done: map[string]int{}, finished: map[string]map[int]bool{}, pushed: map[string]map[int]bool{},
+		history:  newHistory(t, "products"),
+		done:     map[string]int{},
+		finished: map[string]map[int]bool{},
+		pushed:   map[string]map[int]bool{},
 	}
-	w.store = memory.New(memory.Options{Clock: w.clock.Now})
-	w.inspector = inspect.New(w.store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
-	w.client = skein.NewClient(w.store, skein.ClientOptions{})
 	options := func(o *skein.QueueOptions[version]) {
 		o.Merge = skein.Newest()
 		o.Keep = skein.Keep{Age: 1000 * time.Hour}
@@ -119,8 +109,6 @@ func (w *staleWorld) job(_ context.Context, job *skein.Job[version]) error {
 	return nil
 }
 
-func (w *staleWorld) id() string { return rapid.SampledFrom([]string{"a", "b"}).Draw(w.t, "id") }
-
 func (w *staleWorld) push() {
 	id, number := w.id(), rapid.IntRange(1, 12).Draw(w.t, "version")
 	queue := w.products
@@ -134,25 +122,12 @@ func (w *staleWorld) push() {
 	w.pushed[id][number] = true
 }
 
-func (w *staleWorld) run() {
-	w.clock.Advance(time.Second)
-	server := skein.NewServer(w.store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, w.handler)
-	_, err := server.RunDue(context.Background())
-	check(w.t, err)
-}
-
 // crash lets a server claim jobs and die. Some of a recovered job's payloads may have ended.
 func (w *staleWorld) crash() {
-	w.crashes++
-	shard, lease := core.Shard{Queue: "products"}, ports.Lease{Shard: core.Shard{Queue: "products"}, Owner: "crashes"}
-	acquired, err := w.store.Acquire(context.Background(), ports.AcquireRequest{
-		Shard: shard, Shards: 1, Generation: 1, Owner: lease.Owner, Attempt: w.crashes, TTL: time.Millisecond,
-	})
-	if errors.Is(err, ports.ErrUnknownQueue) {
+	lease, ok := w.acquired()
+	if !ok {
 		return
 	}
-	check(w.t, err)
-	lease.Token = acquired.Token
 	r := ports.TurnRequest{
 		Lease: lease, Number: 1, TTL: time.Millisecond, Want: 2, PerJob: 3,
 		Marks: true, Keep: core.KeepPast{Age: time.Hour},
@@ -166,7 +141,7 @@ func (w *staleWorld) crash() {
 		}
 		part := c.SettlePayload(0)
 		part.Mark = core.MarkAt(c.Payloads[0].Score)
-		check(w.t, w.store.SettlePayload(context.Background(), shard, part))
+		check(w.t, w.store.SettlePayload(context.Background(), lease.Shard, part))
 		w.finish(c.ID, int(c.Payloads[0].Score))
 	}
 	w.clock.Advance(time.Second)
@@ -208,22 +183,11 @@ func (w *staleWorld) revive() {
 	}
 }
 
-func (w *staleWorld) find(id string) inspect.Found {
-	found, err := w.inspector.Find(context.Background(), "products", id)
-	if errors.Is(err, inspect.ErrUnknownQueue) {
-		return inspect.Found{}
-	}
-	check(w.t, err)
-	return found
-}
-
 // bury buries a queued job, or deletes it.
 func (w *staleWorld) bury() {
 	id := w.id()
 	_, err := w.inspector.Bury(context.Background(), "products", inspect.JobIDs(id))
-	if !errors.Is(err, inspect.ErrUnknownQueue) {
-		check(w.t, err)
-	}
+	w.acted(err)
 }
 
 // move imports the dead letters again, as a move that was repeated does.
@@ -268,17 +232,7 @@ func (w *staleWorld) check() {
 
 // isThere reports whether a version is queued, claimed or dead.
 func isThere(f *inspect.Found, number int) bool {
-	var lists [][]core.Payload
-	if f.Queued != nil {
-		lists = append(lists, f.Queued.Payloads)
-	}
-	if f.Claimed != nil {
-		lists = append(lists, f.Claimed.Payloads)
-	}
-	if f.DeadLetter != nil {
-		lists = append(lists, f.DeadLetter.Payloads)
-	}
-	return slices.ContainsFunc(slices.Concat(lists...), func(p core.Payload) bool { return p.Score == float64(number) })
+	return slices.ContainsFunc(heldPayloads(f), func(p core.Payload) bool { return p.Score == float64(number) })
 }
 
 // Within Keep no stale version is handled after a newer one was done, and no fresh one is ever
