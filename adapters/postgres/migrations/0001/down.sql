@@ -1,7 +1,7 @@
 -- Removes what the files of version 1 make.
 DROP VIEW {schema}.counts, {schema}.leases;
 DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.arrivals_of, {schema}.admit_groups, {schema}.audit,
-  {schema}.apply_push_rule, {schema}.canonical_json, {schema}.canonical_number, {schema}.check_entry, {schema}.has_control, {schema}.instant_of, {schema}.push_bytes, {schema}.push_json, {schema}.shard_of, {schema}.shortest, {schema}.tags_of, {schema}.utf16_order, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.change_schedules, {schema}.changed_here, {schema}.choose_due,
+  {schema}.apply_push_rule, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.change_schedules, {schema}.changed_here, {schema}.choose_due,
   {schema}.choose_some_due, {schema}.claim_due, {schema}.claim_each, {schema}.claim_together, {schema}.clock, {schema}.configure, {schema}.count_schedules,
   {schema}.cut_payload, {schema}.end_parts,
   {schema}.dead_payloads_of, {schema}.declare, {schema}.find_payloads, {schema}.find_shard, {schema}.first_shard, {schema}.fold, {schema}.fold_counts, {schema}.forget,
@@ -14,6 +14,8 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.arrivals_of, {sc
   {schema}.rescan_if_due, {schema}.scan_from, {schema}.set_merge, {schema}.set_paused, {schema}.set_schedule_aside, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx, {schema}.settle_payload_in_tx,
   {schema}.step_bury_or_delete, {schema}.step_cancel, {schema}.step_delete_payloads, {schema}.step_edit, {schema}.step_edit_queued, {schema}.step_expedite, {schema}.step_import, {schema}.step_import_jobs, {schema}.step_import_past,
   {schema}.step_revive_or_purge, {schema}.take_count_changes, {schema}.take_dead, {schema}.take_inbox, {schema}.take_payloads, {schema}.take_slots, {schema}.ticks, {schema}.track, {schema}.turn, {schema}.turn_claims, {schema}.turn_fast,
+  {schema}.canonical_json, {schema}.canonical_number, {schema}.check_entry, {schema}.has_control, {schema}.instant_of,
+  {schema}.push_bytes, {schema}.push_json, {schema}.shard_of, {schema}.shortest, {schema}.tags_of, {schema}.utf16_order,
   {schema}.unfit_session, {schema}.unite_tags, {schema}.unpark;
 DROP VIEW {schema}.reply;
 DROP TYPE {schema}.step_reply, {schema}.settlement;

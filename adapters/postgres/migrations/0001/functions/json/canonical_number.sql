@@ -17,7 +17,8 @@ BEGIN
   END IF;
   IF v_size NOT BETWEEN c_smallest AND c_largest
     OR (length(v_digits) > c_exact OR v_size < 1e-300) AND {schema}.shortest(v_size) <> v_size THEN
-    RAISE EXCEPTION 'the number % is not exact as a double', CASE WHEN length(p_number::text) > 64 THEN left(p_number::text, 64) || '…' ELSE p_number::text END
+    RAISE EXCEPTION 'the number % is not exact as a double',
+        CASE WHEN length(p_number::text) > 64 THEN left(p_number::text, 64) || '…' ELSE p_number::text END
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Write it as a string, such as "12345678901234567890".';
   END IF;
 

@@ -18,7 +18,8 @@ BEGIN
       RAISE EXCEPTION 'a tag has % bytes, at most % are allowed', octet_length(v_tag), c_tag_bytes
         USING ERRCODE = 'invalid_parameter_value', HINT = 'Shorten it.';
     ELSIF {schema}.has_control(v_tag) THEN
-      RAISE EXCEPTION 'a tag has a control character' USING ERRCODE = 'invalid_parameter_value', HINT = 'Encode the tag.';
+      RAISE EXCEPTION 'a tag has a control character'
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Encode the tag.';
     END IF;
   END LOOP;
 

@@ -1,6 +1,7 @@
 -- Fails unless an entry that SQL pushes is one that core.Entry.Validate accepts, with a payload of at
 -- most core.DefaultMaxPayloadBytes. tags_of and instant_of check its tags and its time.
-CREATE FUNCTION {schema}.check_entry(p_id text, p_data bytea, p_score double precision) RETURNS void LANGUAGE plpgsql IMMUTABLE AS {$}
+CREATE FUNCTION {schema}.check_entry(p_id text, p_data bytea, p_score double precision)
+RETURNS void LANGUAGE plpgsql IMMUTABLE AS {$}
 DECLARE
   c_id_bytes   CONSTANT int := 512;     -- core.MaxIDBytes
   c_data_bytes CONSTANT int := 524288;  -- core.DefaultMaxPayloadBytes

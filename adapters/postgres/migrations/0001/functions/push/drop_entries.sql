@@ -2,7 +2,8 @@
 -- returns 1 for an entry that is stale (docs/rules.md 16), 2 for a repeat (17), and 0 for any other. It
 -- counts both, and remembers the others that are accepted once. p_scores is NULL if stale entries stay,
 -- and p_once as in find_repeats, NULL if each entry is always accepted.
-CREATE FUNCTION {schema}.drop_entries(p_shard int, p_now bigint, p_ids text[], p_scores float8[], p_keys uuid[], p_once bigint[])
+CREATE FUNCTION {schema}.drop_entries(p_shard int, p_now bigint,
+  p_ids text[], p_scores float8[], p_keys uuid[], p_once bigint[])
 RETURNS int[] LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS {$}
 DECLARE

@@ -7,7 +7,9 @@ LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off AS {$}
 DECLARE
   c_never CONSTANT bigint := 9007199254740992; -- core.MaxInstant
-  v_left     int[] := ARRAY(SELECT e.place::int FROM unnest(p_once) WITH ORDINALITY e (once, place) WHERE e.once IS NOT NULL);
+  v_left     int[] := ARRAY(
+    SELECT e.place::int FROM unnest(p_once) WITH ORDINALITY e (once, place)
+    WHERE e.once IS NOT NULL);
   v_accepted uuid[];
   v_some     int[];
   v_repeats  int[] := '{}';
@@ -20,14 +22,16 @@ BEGIN
       SELECT p_shard, f.key, p_at[f.place], least(c_never, p_at[f.place] + p_once[f.place])
       FROM (SELECT p_keys[l.place] AS key, min(l.place) AS place FROM unnest(v_left) l (place) GROUP BY 1) f
       ORDER BY f.key
-      ON CONFLICT (shard, key) DO UPDATE SET since = excluded.since, until = excluded.until WHERE o.until <= excluded.since
+      ON CONFLICT (shard, key) DO UPDATE SET since = excluded.since, until = excluded.until
+      WHERE o.until <= excluded.since
       RETURNING o.key
     )
     SELECT array_agg(a.key) INTO v_accepted FROM accepted a;
     EXIT WHEN cardinality(v_accepted) = cardinality(v_left);
 
     -- The row of a repeat may be removed by now, if its time has ended.
-    SELECT array_agg(l.place) FILTER (WHERE l.is_repeat), array_agg(l.place) FILTER (WHERE NOT l.is_repeat) INTO v_some, v_left
+    SELECT array_agg(l.place) FILTER (WHERE l.is_repeat), array_agg(l.place) FILTER (WHERE NOT l.is_repeat)
+    INTO v_some, v_left
     FROM (
       SELECT e.place, e.nth = 1 OR coalesce(p_at[e.place] < (
         SELECT o.until FROM {schema}.once o WHERE o.shard = p_shard AND o.key = e.key

@@ -2,10 +2,11 @@
 -- p_past, a JSON array of objects of the type past. Of two records of an id the later one stays, and no
 -- mark is lowered (core.ImportPast, core.ImportMark). p_age is that of a shard that has kept no record.
 -- lock_target has the other arguments.
-CREATE FUNCTION {schema}.step_import_past(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean,
-  p_past json, p_age bigint)
+CREATE FUNCTION {schema}.step_import_past(p_queue text, p_index int, p_now bigint,
+  p_shards int, p_generation bigint, p_only_paused boolean, p_past json, p_age bigint)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET jit = off AS {$}
 DECLARE
   v_locked record;
   v_reply  {schema}.step_reply;
@@ -42,7 +43,8 @@ BEGIN
     END
   ) r
   ORDER BY r.id
-  ON CONFLICT (shard, id, mark) DO UPDATE SET done_at = greatest(p.done_at, excluded.done_at), score = greatest(p.score, excluded.score);
+  ON CONFLICT (shard, id, mark) DO UPDATE SET
+    done_at = greatest(p.done_at, excluded.done_at), score = greatest(p.score, excluded.score);
 
   INSERT INTO {schema}.past AS p (shard, id, done_at, started, took, score, raises, payloads, attempt, node, result)
   SELECT v_locked.shard, u.id, u.done_at, u.started, u.took, u.score, u.raises, u.payloads, u.attempt, u.node, u.result
@@ -50,7 +52,8 @@ BEGIN
   WHERE NOT u.mark
   ORDER BY u.id
   ON CONFLICT (shard, id, mark) DO UPDATE SET
-    done_at = excluded.done_at, started = excluded.started, took = excluded.took, score = excluded.score, raises = excluded.raises,
+    done_at = excluded.done_at, started = excluded.started, took = excluded.took, score = excluded.score,
+    raises = excluded.raises,
     payloads = excluded.payloads, attempt = excluded.attempt, node = excluded.node, result = excluded.result
   WHERE excluded.done_at > p.done_at;
 
