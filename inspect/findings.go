@@ -75,8 +75,9 @@ func (v *Verdict) findings() []Finding {
 		list.add(FindingMorgue, v.Reason != OnlyDead, "payloads there: %s, the last failure%s",
 			d.PayloadCount, v.lastFailure(&d.LastFailure))
 	}
-	if v.StaleDead && v.Reason != OnlyDead { // whose sentence has it
-		list.add("revive", false, "leaves the dead letter in the morgue unless it is forced, since something as new was done")
+	if v.StaleDead && v.Reason != OnlyDead { // the sentence of OnlyDead says it
+		list.add("revive", false,
+			"leaves the dead letter in the morgue unless it is forced, since something as new was done")
 	}
 	if v.Found.Past != nil {
 		list.add(FindingPast, true, "%s", v.done())

@@ -31,11 +31,11 @@ type Target struct {
 }
 
 // Move moves the selected jobs from a queue to another one. By [JobIDs] it also moves the dead
-// letters and schedules of these ids; see below for [AllJobs]. It copies what became of the ids: their
-// records, with results, and their marks. It moves the jobs with payloads,
+// letters and schedules of these ids; see below for [AllJobs]. It moves the jobs with payloads,
 // scores, Meta, time, retries, recoveries, error and tags, the dead letters with their time, error,
-// group and tags, and the schedules with their next tick and their counts. Claimed jobs are not
-// touched; jobs that are queued behind them move.
+// group and tags, and the schedules with their next tick and their counts. It also copies the
+// records of the ids, with results, and their marks. Claimed jobs are not touched; jobs that are
+// queued behind them move.
 //
 // Both queues must have been declared, and the target must be paused (otherwise [ErrNotPaused]): a
 // job that ran there before its original is deleted could miss a push. Pause the source too.

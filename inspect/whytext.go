@@ -37,7 +37,8 @@ func (v *Verdict) sentence(st *ports.Standing) (s Sentence, until time.Time) {
 			s = s.and(", and a later run was done %s", v.done())
 		}
 		if v.StaleDead {
-			s = s.then(say("something as new was done of it, so a revive leaves its dead letter there unless it is forced"))
+			s = s.then(say("something as new was done of it, " +
+				"so a revive leaves its dead letter there unless it is forced"))
 		} else {
 			s = s.then(say("revive its dead letter to run it again"))
 		}

@@ -171,12 +171,12 @@ type Operator interface {
 	// except that jobs that were claimed or deleted meanwhile come back, and that payloads that the
 	// rule drops count again as superseded.
 	//
-	// A record keeps its fields and its Result. Of two records of an id that stays which
-	// core.ImportPast returns, and of two marks of an id that are kept beside its records, what
-	// core.ImportMark returns. Import removes no other record; the next turns do, by their Keep, or by
-	// core.ImportedKeepAge if no turn of the shard has kept any record yet. Handled
-	// counts all records and marks that the step has reached. A repeated call changes nothing more,
-	// except that records that were removed meanwhile come back. A DoneAt may be in the future.
+	// A record keeps its fields and its Result. If the id has a record already, core.ImportPast decides
+	// which of the two stays. If it has a mark beside its record, core.ImportMark returns the mark that
+	// is kept. Import removes no other record. The next turns do, by their Keep, or by
+	// core.ImportedKeepAge if no turn of the shard has kept any record yet. Handled counts all records
+	// and marks that the step has reached. A repeated call changes nothing more, except that records
+	// that were removed meanwhile come back. A DoneAt may be in the future.
 	//
 	// Errors, with nothing stored: those of ImportRequest.Validate; ErrShardCountMismatch if the
 	// layout is not the queue's; ErrNotPaused if the request is OnlyPaused and the shard is not

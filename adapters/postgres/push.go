@@ -185,7 +185,8 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
 		p = pushResult{}
 		read := func(rows pgx.Rows) error { return p.read(rows, r) }
-		return s.send(ctx, read, pushByRuleSQL, append(st.args(s, r)[:pushArgs], urgent, tags, r.DropStale, keys, once)...)
+		args := append(st.args(s, r)[:pushArgs], urgent, tags, r.DropStale, keys, once)
+		return s.send(ctx, read, pushByRuleSQL, args...)
 	})
 	return p, err
 }

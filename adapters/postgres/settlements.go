@@ -121,9 +121,8 @@ func newSettlement(s *core.Settlement) settlement {
 		row.Past = newPastRow(s.Past.Stored(s.ID, 0))
 	}
 	if s.Buries() {
-		l := s.Letter.Stored()
-		stored := newLetter(&l)
-		row.Letter = &stored
+		stored := s.Letter.Stored()
+		row.Letter = new(newLetter(&stored))
 	}
 	return row
 }

@@ -92,7 +92,8 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 	shard.Shard.Queue = q.Queue.Name
 	err = rows.Scan(
 		&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now, &shard.Shard.Index,
-		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &c.Superseded, &c.Stale, &c.Repeated, &c.Held,
+		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead,
+		&c.Processed, &c.Failed, &c.Superseded, &c.Stale, &c.Repeated, &c.Held,
 		&oldest, &c.Quarantined, &shard.Owner, &shard.Token, &shard.ExpiresAt)
 	c.Oldest = newHead(oldest)
 	return shard, err
@@ -174,6 +175,7 @@ const recountSQL = `
 SELECT status,
   coalesce(before_fresh, 0), coalesce(before_retrying, 0), coalesce(before_claimed, 0), coalesce(before_dead, 0),
   coalesce(fresh, 0), coalesce(retrying, 0), coalesce(claimed, 0), coalesce(dead, 0),
-  coalesce(processed, 0), coalesce(failed, 0), coalesce(superseded, 0), coalesce(stale, 0), coalesce(repeated, 0), coalesce(held, 0), oldest,
+  coalesce(processed, 0), coalesce(failed, 0), coalesce(superseded, 0), coalesce(stale, 0), coalesce(repeated, 0),
+  coalesce(held, 0), oldest,
   (SELECT count(*) FROM {schema}.quarantine x WHERE x.shard = {schema}.find_shard($1, $2))
 FROM {schema}.recount($1, $2)`

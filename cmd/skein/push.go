@@ -178,7 +178,8 @@ func (a *app) push() *cobra.Command {
 	f.DurationVar(&urgent, "urgent", 0,
 		"overtake the jobs that became due up to this time earlier, at most 24h; not with --at or --in")
 	f.DurationVar(&once, "once-in", 0,
-		"drop it if an equal payload was pushed for the id with --once-in or OnceIn, whose time has not passed; at least 1s")
+		"drop it if an equal payload was pushed for the id with --once-in or OnceIn, "+
+			"whose time has not passed; at least 1s")
 	f.StringArrayVar(&tags, "tag", nil, "add this `TAG` to the job; may be repeated, up to 8 tags")
 
 	c.RunE = func(cmd *cobra.Command, args []string) error {

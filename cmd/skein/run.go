@@ -182,7 +182,8 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(),
 		a.scheduleCommand(), a.shardCommand(), a.nodeCommand(), a.auditCommand(),
 		a.topCommand(), a.wrongCommand(), a.errorsCommand(), a.doctorCommand(), a.checkCommand(), a.repairCommand(), a.migrateCommand(),
-		a.serveCommand(), a.workCommand(), a.exporterCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand())
+		a.serveCommand(), a.workCommand(), a.exporterCommand(), a.demoCommand(),
+		a.versionCommand(), a.completionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	a.complete(root)
 	return root

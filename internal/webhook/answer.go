@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,18 +80,17 @@ func retryAfter(text string, now time.Time) (d time.Duration, ok bool) {
 
 // failure returns the error of an answer that does not end the job as done.
 func (a *answer) failure() error {
+	answered := "the handler answered " + status(a.status)
 	reason := strings.TrimSpace(strings.ToValidUTF8(string(a.body[:min(len(a.body), maxReasonBytes)]), ""))
 	switch {
-	case a.status == http.StatusGone && reason != "":
-		return skein.Bury(errors.New(reason))
 	case a.status == http.StatusGone:
-		return skein.Bury(errors.New("the handler answered " + status(a.status)))
+		return skein.Bury(errors.New(cmp.Or(reason, answered)))
 	case a.status >= 300 && a.status <= 399:
-		return fmt.Errorf("the handler answered %s\nredirects are not followed: give the URL that handles", status(a.status))
-	case reason == "":
-		return errors.New("the handler answered " + status(a.status))
+		return errors.New(answered + "\nredirects are not followed: give the URL that handles")
+	case reason != "":
+		return errors.New(answered + "\n" + reason)
 	}
-	return fmt.Errorf("the handler answered %s\n%s", status(a.status), reason)
+	return errors.New(answered)
 }
 
 // result returns the result in an answer that is JSON, or nil if it has none.

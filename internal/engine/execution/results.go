@@ -201,7 +201,10 @@ func (s *Shard) recoveryResult(c *core.Claim, settled *core.Settlement) Result {
 	}
 
 	if len(c.Payloads) > 0 {
-		r.Buried = []report.Buried{s.buried(c, c.Payloads[:1], report.Recovered, settled.Letter.Failures.Newest().Text, settled.Letter.Group)}
+		letter := &settled.Letter
+		r.Buried = []report.Buried{
+			s.buried(c, c.Payloads[:1], report.Recovered, letter.Failures.Newest().Text, letter.Group),
+		}
 		r.Events = []report.Event{s.buriedEvent(&r.Buried[0], c.RetryCount+1)}
 	}
 	return r
