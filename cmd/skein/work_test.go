@@ -67,7 +67,8 @@ func TestWork(t *testing.T) {
 		}
 
 		stop()
-		if status, said := get(t, url+"/readyz", "", ""); status != http.StatusServiceUnavailable || said != "stopping\n" {
+		status, said := get(t, url+"/readyz", "", "")
+		if status != http.StatusServiceUnavailable || said != "stopping\n" {
 			t.Errorf("/readyz: %d %s", status, said)
 		}
 		if status, said := get(t, url+"/livez", "", ""); status != http.StatusOK {
@@ -102,7 +103,8 @@ func scoreIn(t *testing.T, call string) string {
 // awaitReady waits until a process is ready.
 func awaitReady(t *testing.T, url string) {
 	t.Helper()
-	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(5 * time.Millisecond) { // on a slow machine longer
+	// On a slow machine this takes longer.
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(5 * time.Millisecond) {
 		status, said := get(t, url+"/readyz", "", "")
 		if status == http.StatusOK {
 			return

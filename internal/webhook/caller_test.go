@@ -128,7 +128,8 @@ func TestABusyAnswerWithoutATimeWaitsAsARetry(t *testing.T) {
 		for inRow := range 20 {
 			var snooze *skein.SnoozeError
 			least := min(core.DefaultBackoff(inRow, 0), maxBusy)
-			if err := c.Handle(t.Context(), jobOf("{}")); !errors.As(err, &snooze) || snooze.Delay < least || snooze.Delay > maxBusy {
+			err := c.Handle(t.Context(), jobOf("{}"))
+			if !errors.As(err, &snooze) || snooze.Delay < least || snooze.Delay > maxBusy {
 				t.Errorf("%d: %v, want at least %v", inRow, err, least)
 			}
 		}

@@ -37,7 +37,8 @@ func TestSecretsAreChecked(t *testing.T) {
 		"whsec_" + strings.Repeat("MfKQ", 40),
 		exampleSecret + "\nMfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", strings.Repeat("x", 70_000),
 	} {
-		if _, err := ParseSecrets(text); !errors.Is(err, core.ErrInvalidOptions) || strings.Contains(err.Error(), "MfKQ") {
+		_, err := ParseSecrets(text)
+		if !errors.Is(err, core.ErrInvalidOptions) || strings.Contains(err.Error(), "MfKQ") {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}

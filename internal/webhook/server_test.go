@@ -101,7 +101,8 @@ func TestWrongResultsAreDropped(t *testing.T) {
 		"Application/JSON": `"` + strings.Repeat("x", maxBodyBytes) + `"`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			store, q := memory.New(memory.Options{}), queueOf(skein.QueueOptions[[]byte]{Keep: skein.Keep{Age: time.Hour}})
+			store := memory.New(memory.Options{})
+			q := queueOf(skein.QueueOptions[[]byte]{Keep: skein.Keep{Age: time.Hour}})
 			n := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", content)
 				_, _ = io.WriteString(w, body)
@@ -114,7 +115,8 @@ func TestWrongResultsAreDropped(t *testing.T) {
 			stop()
 
 			past := found(t, store).Past
-			if past == nil || len(past.Result) > 0 || strings.Contains(log.String(), "no result") != (content != "text/html") {
+			if past == nil || len(past.Result) > 0 ||
+				strings.Contains(log.String(), "no result") != (content != "text/html") {
 				t.Errorf("%s: %+v: %s", content, past, log.String())
 			}
 		})

@@ -129,7 +129,8 @@ func (s *shard) accept(e *core.Entry, stamped bool, now core.Instant) bool {
 // dropped, as stale or as repeats, don't merge together.
 func alike(entries []core.Entry, single bool) int {
 	n := 1
-	for !single && n < len(entries) && entries[n].OnceIn == 0 && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When &&
+	for !single && n < len(entries) && entries[n].OnceIn == 0 &&
+		entries[n].ID == entries[0].ID && entries[n].When == entries[0].When &&
 		entries[n].Tags == entries[0].Tags {
 		n++
 	}

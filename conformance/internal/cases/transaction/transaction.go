@@ -65,7 +65,8 @@ func transactionTags(e *env.Env) {
 	e.Must(err, "Push in a transaction")
 
 	s := env.Failed(claims[1], "boom", 0)
-	s.Except, s.Letter.Failures, s.Letter.Group = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}, env.Failures("no use"), "g"
+	s.Except = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}
+	s.Letter = core.DeadLetter{Failures: env.Failures("no use"), Group: "g"}
 	e.Must(tx.Settle(e.Ctx, e.Shard, []core.Settlement{s}), "Settle in a transaction")
 	e.Must(tx.Commit(e.Ctx), "Commit")
 

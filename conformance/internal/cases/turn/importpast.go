@@ -128,8 +128,18 @@ func importPastStores(e *env.Env) {
 	records := []core.Past{
 		{ID: "a"},
 		doneAt("b", -3600, "42"),
-		{ID: "c", DoneAt: core.MaxInstant, Started: core.MaxInstant, Took: core.Forever, Score: math.MaxFloat64, Raises: true,
-			Payloads: math.MaxInt32, Attempt: math.MaxInt32, Node: strings.Repeat("é", core.MaxNodeBytes), Result: every},
+		{
+			ID:       "c",
+			DoneAt:   core.MaxInstant,
+			Started:  core.MaxInstant,
+			Took:     core.Forever,
+			Score:    math.MaxFloat64,
+			Raises:   true,
+			Payloads: math.MaxInt32,
+			Attempt:  math.MaxInt32,
+			Node:     strings.Repeat("é", core.MaxNodeBytes),
+			Result:   every,
+		},
 		{ID: "d", DoneAt: 1, Started: -1, Took: -1, Score: math.Copysign(0, -1), Result: []byte{}},
 		{ID: "e", DoneAt: 2, Score: -math.MaxFloat64, Node: "'\"\\\u2028\x00\xff", Result: []byte(`\x00`)},
 		{ID: "f", DoneAt: 3, Score: 5e-324, Result: []byte(strings.Repeat("r", core.MaxResultBytes))},
@@ -227,7 +237,8 @@ func importPastMarks(e *env.Env) {
 	e.Same("the records", past(e), nil)
 
 	bringMarks(e, markOf("a", 9, 5), markOf("b", 1, 3))
-	e.Same("the marks", pastMarks(e), []core.Past{markOf("b", 2, 3), markOf("c", 3, -math.MaxFloat64), markOf("a", 9, 7)})
+	e.Same("the marks", pastMarks(e),
+		[]core.Past{markOf("b", 2, 3), markOf("c", 3, -math.MaxFloat64), markOf("a", 9, 7)})
 
 	h := e.Acquire("n1")
 	raise(h, keepDay(), "b", 4)
